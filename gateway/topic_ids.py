@@ -33,7 +33,8 @@ class TopicIndex:
 
     A broker's listing may lag behind the cluster's last responses, because in KRaft each broker
     follows the metadata log at its own pace. So a topic that was learnt or forgotten less than
-    ``settle_time`` seconds before a listing was requested overrides the listing.
+    ``settle_time`` seconds before a listing was requested overrides the listing. A known topic that
+    is learnt again while a listing is requested and read stays, even if the listing lacks it.
 
     ``version`` grows if the set of names changes, and only then: results computed from the names
     (the matches of a regex, a listing) are valid until then. ``partitions`` are the counts of the
@@ -42,6 +43,7 @@ class TopicIndex:
 
     __slots__ = (
         "_clock",
+        "_confirmed",
         "_deleted_ids",
         "_id_of",
         "_learnt",
@@ -72,6 +74,8 @@ class TopicIndex:
         # Topics learnt and forgotten while a listing is read into a copy, else None.
         self._learnt: list[Callable[[], None]] | None = None
         self._recent: dict[bytes, float] = {}  # name -> when it was learnt or forgotten last
+        # Known topics that were learnt again since the last mark, until its listing is in.
+        self._confirmed: dict[bytes, bytes | None] | None = None
 
     def name_of(self, topic_id: bytes) -> bytes | None:
         """The flat name that has, or lately had, this id, or None if the id is not known."""
@@ -94,6 +98,7 @@ class TopicIndex:
 
     def mark(self) -> float:
         """This moment, for ``replace``: to be taken before the listing is requested."""
+        self._confirmed = {}
         return self._clock()
 
     def learn(self, flat: bytes, topic_id: bytes | None) -> None:
@@ -105,6 +110,8 @@ class TopicIndex:
         known = self._id_of.get(flat)
         topic_id = known if topic_id is None or topic_id == _NO_ID else topic_id
         if flat in self._id_of and topic_id == known:
+            if self._confirmed is not None and known not in self._deleted_ids:
+                self._confirmed[flat] = known
             return
         if topic_id in self._deleted_ids:
             return
@@ -132,6 +139,8 @@ class TopicIndex:
                 self._deleted_ids.popitem(last=False)
             if self._id_of.get(flat) not in (None, topic_id):
                 return
+        if self._confirmed:
+            self._confirmed.pop(flat, None)
         if flat in self._id_of:
             self._remove(flat)
             self.version += 1
@@ -148,6 +157,8 @@ class TopicIndex:
         ``mark`` was taken before the listing was requested. Without a mark, the listing overrides
         everything learnt or forgotten.
         """
+        confirmed = {} if mark is None or self._confirmed is None else self._confirmed
+        self._confirmed = None
         if partitions is not None and _differ(partitions, self.partitions):
             self.partitions = partitions
         settled = self._clock() if mark is None else mark - self._settle_time
@@ -158,7 +169,11 @@ class TopicIndex:
             if name not in newer and topic_id not in self._deleted_ids
         }
         known = paced(self._id_of, _EVERY)
-        gone = [name for name in known if name not in wanted and name not in newer]
+        lacking = [name for name in known if name not in wanted and name not in newer]
+        gone: list[bytes] = []
+        kept: list[bytes] = []
+        for name in paced(lacking, _EVERY):
+            (kept if name in confirmed else gone).append(name)
         names_before = len(self._id_of)
         for name in paced(gone, _EVERY):
             self._remove(name)
@@ -169,6 +184,8 @@ class TopicIndex:
         # A name that has settled now has also settled for later listings.
         self._recent = {name: self._recent[name] for name in newer}
         self._listed = None if newer else listing
+        for name in paced(kept, _EVERY):
+            self._note(name)
 
     def replace_in_slices(
         self,
@@ -180,15 +197,22 @@ class TopicIndex:
         content, and learns topics, until the whole listing is read. Only for one listing at a time,
         which must not be changed, because the same listing again is skipped."""
         if listing is self._listed and partitions is self.partitions:
+            self._confirmed = None
             return
+        confirmed = self._confirmed = self._confirmed or {}
         made = self._copied()
+        made._confirmed = confirmed
         version = made.version
         learnt = self._learnt = []
         try:
             made.replace(listing, mark, partitions)
+            # Some were confirmed after `replace` had come to them, and the last of them meanwhile.
+            late = self._confirmed = {}
+            made._keep(paced(confirmed.items(), _EVERY))
+            made._keep(late.items())
         finally:
-            self._learnt = None
-        grown = self.version + made.version - version
+            self._learnt = self._confirmed = None
+        self.version += made.version - version
         self.partitions = made.partitions
         self._id_of, self._name_of = made._id_of, made._name_of
         self._retired, self._deleted_ids = made._retired, made._deleted_ids
@@ -196,7 +220,6 @@ class TopicIndex:
         # Topics learnt meanwhile are newer than the listing.
         for learn in learnt:
             learn()
-        self.version = grown
 
     def _copied(self) -> TopicIndex:
         """A copy of the index, which takes some ms for 200,000 topics."""
@@ -206,6 +229,12 @@ class TopicIndex:
         made._retired, made._deleted_ids = self._retired.copy(), self._deleted_ids.copy()
         made._recent = self._recent.copy()
         return made
+
+    def _keep(self, confirmed: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Add the topics that the listing lacks."""
+        for flat, topic_id in confirmed:
+            if flat not in self._id_of:
+                self.learn(flat, topic_id)
 
     def _note(self, flat: bytes) -> None:
         self._listed = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Final
 
@@ -197,13 +197,13 @@ def namespace_of(state: ConnectionState, resource: bytes) -> str | None:
     return None if topic is None else topic.namespace
 
 
-def count_first_topic(state: ConnectionState, exchange: Exchange, spans: Iterable[Span]) -> bool:
+def count_first_topic(state: ConnectionState, exchange: Exchange, spans: Collection[Span]) -> bool:
     """Set the flow of a request that the gateway answers or carries out itself: the flow for the
     namespace of the first topic (or topic config resource) in the request. Returns whether the
     request names a topic."""
     plan = exchange.plan
     in_configs = False
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == RESOURCE_TYPE:
             in_configs = value == TOPIC_RESOURCE
         elif value and (kind in (TOPIC_NAME, TOPIC_ID) or (kind == RESOURCE_NAME and in_configs)):
@@ -301,7 +301,7 @@ def count_errors(exchange: Exchange, codes: list[int]) -> None:
     """Count the error codes of a response on the exchange's flow."""
     if codes and exchange.flow is not None:
         errors = exchange.flow.errors
-        for code in codes:
+        for code in eased(codes):
             errors[code] = errors.get(code, 0) + 1
 
 

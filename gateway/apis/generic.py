@@ -350,7 +350,7 @@ def _left(
 def _reject_missing(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
     """Reject the topics that do not exist, because nothing is forwarded in which the broker could
     reject them (KafkaApis: AddPartitionsToTxn)."""
-    for flat, spelled in (exchange.spelled or {}).items():
+    for flat, spelled in eased((exchange.spelled or {}).items()):
         if not state.worker.cluster.index.exists(flat):
             text = spelled.decode(errors="replace")
             missing = Denied(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{text}' does not exist.", "names")
@@ -364,7 +364,7 @@ def _ids_of_aliases(
     topic id that belongs to this spelling, not to the first."""
     edits: list[Edit] = []
     wanted: bytes | None = None
-    for kind, start, stop, value in response_spans(plan, body, 0, len(body)):
+    for kind, start, stop, value in eased(response_spans(plan, body, 0, len(body))):
         if kind == TOPIC_NAME:
             found = state.view.resolve(value) if value in aliases else None
             wanted = None

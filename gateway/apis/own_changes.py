@@ -32,7 +32,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.names import InvalidName
 from gateway.rules.rename import Rejections
 from gateway.views.access import Access
-from protocol.pausing import eased, paced
+from protocol.pausing import eased, let_go, paced
 from protocol.walkers import Span
 
 Change = Callable[[Access, int, bytes], Awaitable[Answered]]
@@ -91,6 +91,7 @@ def change(
     plan = exchange.plan
     spans = generic.request_spans(plan, body, 0, len(body), most=math.inf)
     topics = count_first_topic(state, exchange, spans)
+    let_go(spans)
 
     async def run() -> bytes:
         answered = await change(state.access, plan.version, body)
@@ -98,6 +99,7 @@ def change(
         answer = with_throttle_ms(plan.api_key, plan.version, answered.body, answered.throttle_ms)
         spans = generic.response_spans(plan, answer, 0, len(answer))
         codes = Counter(span[3] for span in eased(spans) if span[0] == ERROR_CODE)
+        let_go(spans)
         denied = ((name.encode(), why) for name, why in answered.denied)
         report_denied(state, exchange, denied, named=topics)
         codes -= Counter(why.code for _, why in paced(answered.denied))  # counted with the denials

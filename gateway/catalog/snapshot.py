@@ -40,7 +40,7 @@ from gateway.names import (
     fold,
     parents,
 )
-from protocol.pausing import paced
+from protocol.pausing import may_pause, paced
 
 _FOLDED_END = fold(END_OF_NAMESPACE)
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -309,12 +309,19 @@ class Snapshot:
 
 
 _Key = TypeVar("_Key")
+_EVERY = 256
+"""Keys between two pause points: some 0.05 ms."""
 
 
 def differing(before: Mapping[_Key, object], now: Mapping[_Key, object]) -> list[_Key]:
-    """The keys that do not hold the same object in both mappings."""
-    changed = [key for key, value in now.items() if before.get(key) is not value]
-    return changed + [key for key in before if key not in now]
+    """The keys that do not hold the same object in both mappings. Long mappings, which must not be
+    changed meanwhile, may take several slices."""
+    if not may_pause():
+        changed = [key for key, value in now.items() if before.get(key) is not value]
+        return changed + [key for key in before if key not in now]
+    every = paced(now.items(), _EVERY)
+    changed = [key for key, value in every if before.get(key) is not value]
+    return changed + [key for key in paced(before, _EVERY) if key not in now]
 
 
 class _Draft:

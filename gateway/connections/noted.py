@@ -139,13 +139,14 @@ class Noted:
     silent: Silent | None
 
     @classmethod
-    def of(cls, owner: Connection | Lane) -> Noted:
-        """Note the requests that a client's connection, or a lane, has under way."""
+    def of(cls, owner: Connection | Lane) -> Noted | None:
+        """Note the requests that a client's connection, or a lane, has under way; None if it has
+        none."""
         session = owner.session
-        return cls(owner, session.under_way, session.streamed, session.silent)
-
-    def __bool__(self) -> bool:
-        return bool(self.requests or self.streamed is not None or self.silent is not None)
+        requests, streamed, silent = session.under_way, session.streamed, session.silent
+        if not requests and streamed is None and silent is None:
+            return None
+        return cls(owner, requests, streamed, silent)
 
     def concerning(self, concerns: Concerns) -> Iterator[Held]:
         """The noted requests that may name these topics. May take several slices."""
@@ -164,9 +165,10 @@ class Noted:
             yield _Silent(owner, silent)
 
 
-def are_few(noted: Iterable[Noted]) -> bool:
-    """Whether so few requests are under way that their names are read at once."""
-    left = FEW
+def are_few(noted: Iterable[Noted], most: int = FEW) -> bool:
+    """Whether so few requests are under way, with at most so many names, that their names are read
+    at once."""
+    left = most
     for one in noted:
         left -= 1 + len(one.requests) + (0 if one.silent is None else one.silent.size)
         for exchange in (*one.requests, one.streamed) if left > 0 else ():

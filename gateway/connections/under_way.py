@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -66,6 +65,11 @@ class UnderWay:
     def watch(self, state: WorkerState, concerns: Concerns) -> Watch:
         """Watch the requests that are under way now at the brokers of a volume, and may name
         these topics."""
+        return self.watch_each(state, [concerns])[0]
+
+    def watch_each(self, state: WorkerState, concerns: Sequence[Concerns]) -> list[Watch]:
+        """As :meth:`watch`, a watch for each of ``concerns``. All share one pass over the
+        connections, which has no pauses: a request that is sent later is not waited for."""
         noted: list[Noted] = []
         owners: list[Connection | Lane] = [*self._connections, *self.lanes]
         for owner in owners:
@@ -77,12 +81,18 @@ class UnderWay:
                 session.waiting.outdated = True
             if one := Noted.of(owner):
                 noted.append(one)
-        watch = Watch(self, concerns)
+        watches = [Watch(self, each) for each in concerns]
         left = [one for one in self._left if one.worker is state]
         kept = self._ended.get(state.mount, {})  # replaced as a whole
-        few = not left and len(kept) <= FEW and are_few(noted)
-        self._read(partial(watch.read, noted, left, kept), few=few)
-        return watch
+        most = FEW // max(len(watches), 1)
+        few = not left and len(kept) <= most and are_few(noted, most)
+
+        def read() -> None:
+            for watch in watches:
+                watch.read(noted, left, kept)
+
+        self._read(read, few=few)
+        return watches
 
     def is_open(self, connection: Connection | Lane) -> bool:
         """Whether a connection, or a lane, is open. A connection that has ended may linger."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 from uuid import uuid4
@@ -121,11 +121,9 @@ class TakingPart:
         snapshot = self._catalog.snapshot
         freezes = freezes_in(snapshot)
         if freezes or self._watches:
-            found = {
-                one: self._watches.get(one) or self._watch(snapshot, freeze)
-                for one, freeze in freezes.items()
-            }
-            self._watches = {one: watch for one, watch in found.items() if watch is not None}
+            watches = {one: watch for one, watch in self._watches.items() if one in freezes}
+            new = {one: freeze for one, freeze in freezes.items() if one not in watches}
+            self._watches = {**watches, **self._watch(snapshot, new)} if new else watches
         self._awake.set()
 
     def here(self, freeze_id: str) -> Sequence[str] | None:
@@ -142,11 +140,16 @@ class TakingPart:
             return [*holders, "a change that a broker has not answered"]
         return holders
 
-    def _watch(self, snapshot: Snapshot, freeze: Freeze) -> tuple[Watch, Concerns] | None:
-        if self._under_way is None or self._state is None:
-            return None
-        concerns = _concerns(snapshot, freeze, self._state)
-        return self._under_way.watch(self._state, concerns), concerns
+    def _watch(
+        self, snapshot: Snapshot, freezes: Mapping[str, Freeze]
+    ) -> dict[str, tuple[Watch, Concerns]]:
+        """A watch for each freeze, by its id; all share one pass over the connections."""
+        under_way, state = self._under_way, self._state
+        if under_way is None or state is None:
+            return {}
+        concerns = [_concerns(snapshot, freeze, state) for freeze in freezes.values()]
+        watches = under_way.watch_each(state, concerns)
+        return dict(zip(freezes, zip(watches, concerns, strict=True), strict=True))
 
     # -- acknowledging -----------------------------------------------------------------------------
 

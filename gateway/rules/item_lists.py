@@ -95,7 +95,7 @@ def contradictions(
 ) -> Iterator[tuple[bytes, Denied]]:
     """The second spellings that request something else than the first spelling, as raw names, each
     with its denial."""
-    for item in kept.items:
+    for item in eased(kept.items):
         if item.denied is not None and item.denied.rule == SPELLING and item.key in aliases:
             name: object = item.key[-1] if isinstance(item.key, tuple) else item.key
             if isinstance(name, bytes):

@@ -83,8 +83,8 @@ def contradictions(
 ) -> Iterator[tuple[bytes, Denied]]:
     """The second spellings that request something else than the first spelling, for the topic or
     for a partition, each with its denial."""
-    for requested in kept.lists:
-        for topic in requested.topics or ():
+    for requested in eased(kept.lists):
+        for topic in eased(requested.topics or ()):
             name = b"" if topic.name is None else topic.name.encode()
             why = topic.denied or next(iter(topic.rejected.values()), None)
             if name in aliases and why is not None and why.rule == SPELLING:

@@ -253,11 +253,11 @@ class RequestRenamer:
 
     def _keep_spellings(self, ids: Sequence[tuple[int, bytes | None]]) -> None:
         """Keep the client's spellings of its ids for the response. A second spelling of an id is
-        rejected, and its answer is copied from the first."""
+        rejected, and its answer is copied from the first. Many ids may take several slices."""
         view = self._view
         denied = self.rejections.ids if self.rejections is not None else {}
         firsts: dict[tuple[int, bytes], bytes] = {}
-        for kind, value in ids:
+        for kind, value in eased(ids):
             if not value or value in denied:
                 continue
             own = view.id_prefix + view.own_id(value)

@@ -32,7 +32,7 @@ from gateway.topic_ids import TopicIndex
 from gateway.views import spelling
 from gateway.views.names_of_view import CACHE_LIMIT, MAX_ID_BYTES, NAMESPACE_RULE, Names
 from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings
-from protocol.pausing import FEW, pause_point
+from protocol.pausing import FEW, eased, pause_point
 from protocol.primitives import compact_string, legacy_string
 
 __all__ = ["CACHE_LIMIT", "MAX_ID_BYTES", "Spelling", "View", "ViewSettings"]
@@ -73,16 +73,16 @@ class View(Names):
         """The same view over a newer snapshot, or with other ``policies`` or ``frozen`` names.
 
         A listing needs the spelling of every topic, so the new view takes over the spellings of
-        topics that have not changed.
+        topics that have not changed. May take several slices.
         """
         view = View(self.settings, snapshot, policies or self.policies, frozen)
         kept = dict(self._spelled)
         before = self.snapshot
         if snapshot.topics is not before.topics:
-            for flat in differing(before.topics, snapshot.topics):
+            for flat in eased(differing(before.topics, snapshot.topics)):
                 kept.pop(flat.encode(), None)
         if snapshot.links is not before.links:
-            for name in differing(before.links, snapshot.links):
+            for name in eased(differing(before.links, snapshot.links)):
                 # The link's topic, and a topic that is stored under the link's name.
                 for one in (before.links.get(name), snapshot.links.get(name)):
                     kept.pop(b"" if one is None else one.flat.encode(), None)
@@ -95,13 +95,13 @@ class View(Names):
             prefixes = tuple(flat_prefix(path).encode()[:-1] for path in touched)
             held = {
                 flat.encode()
-                for flat, entry in snapshot.topics.items()
+                for flat, entry in eased(snapshot.topics.items())
                 if not entry.name.namespace or entry.name.namespace.startswith(touched)
             }
-            held.update(link.flat.encode() for link in snapshot.links.values())
+            held.update(link.flat.encode() for link in eased(snapshot.links.values()))
             kept = {
                 flat: shown
-                for flat, shown in kept.items()
+                for flat, shown in eased(kept.items())
                 if not flat.startswith(prefixes) and flat not in held
             }
         view._spelled = kept

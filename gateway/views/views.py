@@ -56,6 +56,8 @@ class Views:
         self._views: dict[ViewSettings, View] = {}
         self._by_home: dict[tuple[str, str | None], View] = {}
         self._accesses: OrderedDict[tuple[View, str, str], Access] = OrderedDict()
+        # The views of the next state of the catalog, by the views that they are to replace.
+        self._prepared: dict[View, View] = {}
         self.update()
 
     def of(self, listener: str, home: str | None = None) -> View:
@@ -95,6 +97,12 @@ class Views:
         """Prepare, in slices, for a state of the catalog: :meth:`update` then uses it at once."""
         if self._authorizer is not None:
             self._authorizer.prepare(snapshot)
+        policies, frozen = self._policies, Frozen.of(freezes_in(snapshot).values())
+        self._prepared = {
+            before: before.successor(snapshot, policies, frozen)
+            for before in list(self._views.values())
+            if before.snapshot is not snapshot
+        }
 
     def update(self) -> None:
         """Replace all views by views of the catalog's snapshot, or by closed views if it is too
@@ -105,6 +113,7 @@ class Views:
         self._by_home.clear()
         for settings, before in self._views.items():
             self._views[settings] = self._made(settings, before)
+        self._prepared = {}
 
     def _made(self, settings: ViewSettings, before: View | None) -> View:
         snapshot = self._catalog.snapshot
@@ -116,6 +125,9 @@ class Views:
         same = before.snapshot is snapshot and before.policies is self._policies
         if same and not isinstance(before, ClosedView):
             return before
+        prepared = self._prepared.get(before)
+        if prepared and prepared.snapshot is snapshot and prepared.policies is self._policies:
+            return prepared
         return before.successor(snapshot, self._policies, frozen)
 
 

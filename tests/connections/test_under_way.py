@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from time import monotonic
 
 import pytest
@@ -17,6 +18,7 @@ from gateway.slices import Turns
 from protocol import messages
 from protocol.headers import read_request_header
 from protocol.messages import element_class, make
+from protocol.pausing import FEW
 from tests.connections.connected import connected, settled
 from tests.session import fetching
 from tests.session.pair import Pair, frames, request_frame, response_frame
@@ -66,6 +68,19 @@ async def test_a_produce_is_waited_for_until_it_is_answered() -> None:
     assert watched.watch(OTHER).holders() == []
     watched.is_answered()
     assert watch.holders() == []
+
+
+async def test_many_changes_at_once_read_the_names_in_slices() -> None:
+    watched = Watched()
+    await watched.produces()
+    names = [ORDERS, *([OTHER] * FEW)]
+    watches = watched.under_way.watch_each(
+        watched.pair.worker, [partial(bytes.__eq__, name) for name in names]
+    )
+    assert not any(watch.is_ready for watch in watches)
+    await begun()
+    assert all(watch.is_ready for watch in watches)
+    assert [len(watch.holders()) for watch in watches] == [1, *([0] * FEW)]
 
 
 async def test_what_comes_after_the_freeze_is_not_waited_for() -> None:

@@ -261,13 +261,18 @@ ids = st.integers(1, 9).map(lambda n: bytes([n]) * 16)
 news = st.lists(st.tuples(st.sampled_from(["learn", "forget"]), names, st.none() | ids), max_size=6)
 
 
+def own_id(name: bytes, topic_id: bytes) -> bytes:
+    """An id that no other topic has."""
+    return name + topic_id[len(name) :]
+
+
 def hear(index: TopicIndex, heard: tuple[str, bytes, bytes | None]) -> None:
     how, name, topic_id = heard
     (index.learn if how == "learn" else index.forget)(name, topic_id)
 
 
 def content(index: TopicIndex) -> object:
-    every = [bytes([n]) * 16 for n in range(1, 10)]
+    every = [own_id(name, bytes([n]) * 16) for name in (b"a", b"b", b"c", b"d") for n in range(10)]
     return (
         {name: index.id_of(name) for name in index.names()},
         {topic_id: index.name_of(topic_id) for topic_id in every},
@@ -288,24 +293,37 @@ def test_a_listing_in_slices_is_one_at_once(
         patched.setattr(topic_ids, "_EVERY", 1)
         for listing, learnt, later in steps:
             now += later + 2 * settle
-            pairs, partitions = tuple(listing.items()), dict.fromkeys(listing, 3)
+            pairs = tuple((name, own_id(name, topic_id)) for name, topic_id in listing.items())
+            partitions = dict.fromkeys(listing, 3)
+            learnt = [(how, name, by and own_id(name, by)) for how, name, by in learnt]
             for _ in range(2):  # the second time it may be no news
-                whole.replace(pairs, now, partitions)
                 before, version = set(sliced.names()), sliced.version
                 work = slices.Slices(partial(sliced.replace_in_slices, pairs, now, partitions))
-                rest = list(learnt)
+                rest, heard_meanwhile = list(learnt), []
+                whole.mark()
                 while not work.step():
                     assert set(sliced.names()) == before
                     if rest:
                         held = content(sliced)
                         hear(sliced, rest[0])
-                        # A known name is no news: the listing decides, as ever.
-                        if rest[0][0] == "forget" or content(sliced) != held:
-                            hear(whole, rest[0])
+                        how, name, by = rest[0]
+                        topic_id = sliced.id_of(name)
+                        if how == "forget" or content(sliced) != held:
+                            heard_meanwhile.append(rest[0])
+                        # A known name is no news, but it stays, even if the listing lacks it.
+                        elif (
+                            by in (None, topic_id)
+                            and whole.exists(name)
+                            and whole.id_of(name) == topic_id
+                        ):
+                            whole.learn(name, topic_id)
                         del rest[0]
                         assert (sliced.version != version) >= (set(sliced.names()) != before)
                         before = set(sliced.names())
                 work.result()
+                whole.replace(pairs, now, partitions)
+                for heard in heard_meanwhile:
+                    hear(whole, heard)
                 for heard in rest:
                     hear(sliced, heard)
                     hear(whole, heard)
@@ -313,6 +331,47 @@ def test_a_listing_in_slices_is_one_at_once(
                 assert (sliced.version != version) >= (set(sliced.names()) != before)
                 learnt = []
                 now += 2 * settle
+
+
+@pytest.mark.parametrize("slices_before", [0, 1, 3, 6])
+@pytest.mark.parametrize("by", [A, None], ids=["by its id", "by its name"])
+def test_a_known_topic_that_is_confirmed_meanwhile_stays(
+    monkeypatch: pytest.MonkeyPatch, slices_before: int, by: bytes | None
+) -> None:
+    """The listing is of a broker that lags, the answer that names the topic of another."""
+    pause_everywhere(monkeypatch)
+    monkeypatch.setattr(topic_ids, "_EVERY", 1)
+    index = TopicIndex(0.0)
+    index.replace([(b"orders", A), (b"gone", C)])
+    version, listing, mark = index.version, ((b"logs", B),), index.mark()
+    if not slices_before:
+        index.learn(b"orders", by)  # while the listing is requested
+    work = slices.Slices(partial(index.replace_in_slices, listing, mark, {}))
+    for _ in range(slices_before):
+        assert not work.step()
+    index.learn(b"orders", by)
+    while not work.step():
+        pass
+    work.result()
+    assert set(index.names()) == {b"orders", b"logs"}
+    assert index.id_of(b"orders") == A
+    assert index.version > version
+    # Once it has settled, a listing decides, also if it is the same one.
+    index.replace_in_slices(listing, index.mark() + 1, {})
+    assert set(index.names()) == {b"logs"}
+
+
+def test_a_topic_that_is_confirmed_and_then_deleted_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pause_everywhere(monkeypatch)
+    index = index_of((b"orders", A))
+    work = slices.Slices(partial(index.replace_in_slices, ((b"logs", B),), index.mark(), {}))
+    assert not work.step()
+    index.learn(b"orders", A)
+    index.forget(b"orders", A)
+    while not work.step():
+        pass
+    work.result()
+    assert set(index.names()) == {b"logs"}
 
 
 def test_a_listing_that_is_abandoned_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -90,6 +90,35 @@ async def test_not_before_its_client_is_answered(part: Part) -> None:
     assert part.part.here("f") == ["client 127.0.0.1:5000 on listener test"]
     part.is_answered()
     await until(lambda: part.has_read() == ("f", "g"))
+
+
+class CountedPasses(set[Connection]):
+    """Connections that count how often all of them are looked through."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[Connection]:
+        self.passes += 1
+        return super().__iter__()
+
+
+async def test_the_freezes_of_one_snapshot_share_a_pass_over_the_connections(part: Part) -> None:
+    connections = CountedPasses(part.open)
+    part.part.watch(UnderWay(connections, Turns(), Tasks()), part.pair.worker)
+    await part.produces()
+    await settled()
+    await part.arrives()
+    connections.passes = 0
+    others = [replace(FREEZE, freeze_id=f"g{n}", names=(f"team-b:x{n}",)) for n in range(20)]
+    part.log.append([*others, FREEZE])
+    assert connections.passes == 1
+    await until(lambda: all(part.part.here(one.freeze_id) == [] for one in others))
+    assert part.part.here("f") == ["client 127.0.0.1:5000 on listener test"]
+    part.log.append([Removal(("freeze", "g0"))])
+    assert connections.passes == 1, "no freeze is new"
+    assert part.part.here("g0") is None
+    part.is_answered()
+    await until(lambda: part.part.here("f") == [])
 
 
 async def test_it_says_nothing_of_its_own_freeze(part: Part) -> None:

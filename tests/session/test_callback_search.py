@@ -47,6 +47,7 @@ FOUND = [
     Shape("FindCoordinator", 4, "coordinator_keys", 10, 10_000, "x:", False),
     Shape("FindCoordinator", 4, "coordinator_keys", 99_000, 1, "", False, malformed=True),
     Shape("CreateTopics", 5, "topics", 99_000, 1, "t", True),
+    Shape("AlterUserScramCredentials", 0, "deletions", 396_000, 1, "", True),
     Shape("Produce", 9, "topic_data", 10_000, 1, "t", True, leaving=True),
     Shape("Fetch", 12, "topics", 10_000, 1, "t", True, leaving=True),
     Shape("Produce", 9, "topic_data", 3_000, 100, "t", False, changing=True),

@@ -11,13 +11,17 @@ from gateway.config.policies import PolicySettings
 from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName
 from gateway.policies.tree import REQUIRE_ACKS, UPGRADE_ACKS, Policies
+from gateway.slices import Slices
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import READ
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from gateway.views.views import Views
+from protocol import pausing
+from protocol.pausing import EVERY
 from tests.changes.fake_broker import no_step
 from tests.changes.fakes import FakeCatalog, Log
+from tests.pauses import pause_everywhere
 from tests.session.allowing import Allowing
 
 OWN_ID, NEW_ID, NEWER_ID = (bytes([n]) * 16 for n in (1, 2, 3))
@@ -56,6 +60,60 @@ def test_a_change_makes_new_views() -> None:
     assert isinstance(seen.of("root").resolve(b"org:orders"), Resolved)
 
 
+def test_views_that_are_prepared_are_made_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the turn that replaces the views takes them as they are."""
+    pause_everywhere(monkeypatch)
+    seen, _, log = views()
+    count = 10 * EVERY
+    before = [seen.of("root"), seen.of("home")]
+    for view in before:
+        assert all(view.spell(f"team-a..t{n}".encode()) for n in range(count))
+    moved = LogicalName("team-b", "moved")
+    changes = [
+        Namespace("org"),
+        *(TopicEntry(f"x{n}", LogicalName("", f"y{n}")) for n in range(count)),
+    ]
+    log.append([*changes, TopicEntry("team-a..t1", moved)])
+    preparing, steps = Slices(lambda: seen.prepare(log.newest)), 1
+    while not preparing.step():
+        assert [seen.of("root"), seen.of("home")] == before
+        steps += 1
+    preparing.result()
+    assert steps > 2 * 10  # the spellings of both views
+    pauses: list[None] = []
+    pausing.on_pause(lambda: pauses.append(None))
+    try:
+        seen.update()
+    finally:
+        pausing.on_pause(None)
+    assert not pauses, "no topics are compared in that turn"
+    root, home = seen.of("root"), seen.of("home")
+    assert (root.snapshot, home.snapshot) == (log.newest, log.newest)
+    assert root.spell(b"team-a..t1") == b"team-b:moved"
+    assert (home.spell(b"team-a..t0"), home.spell(b"team-a..t1")) == (b"t0", None)
+
+
+@pytest.mark.parametrize("changed", ["policies", "snapshot", "staleness"])
+def test_views_that_were_prepared_for_another_state_are_not_used(changed: str) -> None:
+    seen, catalog, log = views()
+    seen.of("root")
+    log.append([Namespace("org")])
+    seen.prepare(log.newest)
+    policies = Policies()
+    if changed == "policies":
+        seen.set_policies(policies)
+        assert seen.of("root").policies is policies
+    elif changed == "snapshot":
+        log.append([Namespace("more")])
+        seen.update()
+        assert isinstance(seen.of("root").resolve(b"more:orders"), Resolved)
+    else:
+        catalog.fresh = False
+        seen.update()
+        assert seen.of("root").closed
+    assert seen.of("root").snapshot is log.newest
+
+
 def test_a_stale_catalog_closes_the_views_until_it_is_fresh_again() -> None:
     seen, catalog, _ = views()
     catalog.fresh = False
@@ -77,7 +135,8 @@ def test_a_stale_catalog_closes_the_views_until_it_is_fresh_again() -> None:
     assert isinstance(seen.of("root").resolve(b"team-a:orders"), Resolved)
 
 
-def test_spellings_that_nothing_has_touched_are_taken_over() -> None:
+@pytest.mark.parametrize("prepared", [False, True])
+def test_spellings_that_nothing_has_touched_are_taken_over(prepared: bool) -> None:
     seen, _, log = views()
     view = seen.of("root")
     flats = [b"orders", b"team-a..orders", b"team-b..orders", b"org..orders", b"org.x..orders"]
@@ -85,6 +144,8 @@ def test_spellings_that_nothing_has_touched_are_taken_over() -> None:
     log.append([Namespace("org"), Namespace("org:x")])
     log.append([TopicEntry("team-a..orders", LogicalName("team-b", "moved"))])
     log.append([Namespace("team-b", deleting=1)])
+    if prepared:
+        seen.prepare(log.newest)
     seen.update()
     expected = [b"orders", None, None, b"org:orders", b"org:x:orders"]
     assert [seen.of("root").spell(flat) for flat in flats] == expected

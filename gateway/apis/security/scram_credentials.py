@@ -33,7 +33,7 @@ async def describe_user_scram_credentials(
         # Only the named users get the error, because an error of the whole request ends the process
         # of every client of librdkafka (2.x: an assertion fails).
         response = scram_messages.description_error(version, why, users, whole=False)
-        return Answered(response, [(user, why) for user in dict.fromkeys(users)])
+        return Answered(response, [(user, why) for user in dict.fromkeys(paced(users))])
     if why is not None:
         return batch.answered(scram_messages.description_error(version, why, users))
     return Answered(scram_messages.description_response(version, batch.view.snapshot, users))
@@ -42,21 +42,22 @@ async def describe_user_scram_credentials(
 async def alter_user_scram_credentials(
     context: Context, access: Access, version: int, body: bytes
 ) -> Answered:
-    """Alter credentials; whole bodies, in and out. Raises ProtocolError."""
+    """Alter credentials; whole bodies, in and out. A request of more than ``MAX_CHANGES`` items is
+    rejected before its items are decided. Raises ProtocolError."""
     request = messages.parse("AlterUserScramCredentialsRequest", version, body)
     batch = Batch[str, None, None](context, access, scram_messages.users_of(request))
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         batch.restart()
         alteration = scram_messages.alter(snapshot, request)
-        if len(alteration.changes) > MAX_CHANGES:
-            batch.reject(TOO_MANY_CHANGES)
-            return ()
         batch.answers.update(alteration.answers)
         return alteration.changes
 
     if await admit(batch, _denial(Operation.ALTER)) is None:
-        await commit(batch, decide)
+        if len(request.deletions) + len(request.upsertions) > MAX_CHANGES:
+            batch.reject(TOO_MANY_CHANGES)
+        else:
+            await commit(batch, decide)
     answers = dict(batch.results())
     return batch.answered(scram_messages.alteration_response(version, answers))
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from gateway.catalog.entities import Change, Removal, ScramCredential, key_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.context import write_response
 from gateway.decision import Denied
 from gateway.error_codes import (
     DUPLICATE_RESOURCE,
@@ -23,7 +25,7 @@ from gateway.error_codes import (
     UNSUPPORTED_SASL_MECHANISM,
 )
 from protocol.messages import made
-from protocol.pausing import eased, paced
+from protocol.pausing import in_order, paced
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384
@@ -69,10 +71,10 @@ def alter(snapshot: Snapshot, request: Any) -> Alteration:
     changes: dict[str, list[Change]] = {}
     denied: dict[str, Denied] = {}
     seen: set[tuple[str, int]] = set()
-    decisions: list[tuple[Any, Callable[[Snapshot, Any], Change | Denied | None]]] = [
-        *((deletion, _deleted) for deletion in eased(request.deletions)),
-        *((upsertion, _upserted) for upsertion in eased(request.upsertions)),
-    ]
+    decisions: Iterator[tuple[Any, Callable[[Snapshot, Any], Change | Denied | None]]] = chain(
+        ((deletion, _deleted) for deletion in request.deletions),
+        ((upsertion, _upserted) for upsertion in request.upsertions),
+    )
     for item, decide in paced(decisions):
         user = item.name
         decided = changes.setdefault(user, [])
@@ -91,20 +93,22 @@ def alter(snapshot: Snapshot, request: Any) -> Alteration:
 
 def users_of(request: Any) -> list[str]:
     """The users in an AlterUserScramCredentialsRequest, each once."""
-    every = paced((*request.deletions, *request.upsertions))
+    every = paced(chain(request.deletions, request.upsertions))
     return list(dict.fromkeys(one.name for one in every))
 
 
 def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
     """AlterUserScramCredentialsResponse: a result for each user."""
-    results = [{"user": user, **_error(why)} for user, why in eased(answers.items())]
-    return made("AlterUserScramCredentialsResponse", version, {"results": results})
+    results = ({"user": user, **_error(why)} for user, why in answers.items())
+    return write_response("AlterUserScramCredentialsResponse", version, "results", results)
 
 
 def description_response(version: int, snapshot: Snapshot, users: Sequence[str]) -> bytes:
     """DescribeUserScramCredentialsResponse: the mechanisms and iterations of the users, or of all
     users if none is named; never salt or keys."""
-    times_named = Counter(users) or Counter(sorted({user for _, user in snapshot.scram}))
+    times_named = Counter(paced(users))
+    if not users:
+        times_named.update(in_order({user for _, user in paced(snapshot.scram)}))
 
     def values(user: str, times: int) -> dict[str, object]:
         if times > 1:
@@ -117,8 +121,8 @@ def description_response(version: int, snapshot: Snapshot, users: Sequence[str])
         ]
         return {"credential_infos": infos} if infos else _error(_unknown(user))
 
-    results = [{"user": user, **values(user, times)} for user, times in eased(times_named.items())]
-    return made("DescribeUserScramCredentialsResponse", version, {"results": results})
+    results = ({"user": user, **values(user, times)} for user, times in times_named.items())
+    return write_response("DescribeUserScramCredentialsResponse", version, "results", results)
 
 
 def description_error(
@@ -126,7 +130,7 @@ def description_error(
 ) -> bytes:
     """DescribeUserScramCredentialsResponse with an error for each named user; ``whole``: also for
     the request."""
-    results = [{"user": user, **_error(why)} for user in eased(dict.fromkeys(users))]
+    results = [{"user": user, **_error(why)} for user in dict.fromkeys(paced(users))]
     values = {"results": results, **(_error(why) if whole else {})}
     return made("DescribeUserScramCredentialsResponse", version, values)
 

@@ -39,7 +39,7 @@ from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
 from protocol.messages import element_class, make
-from protocol.pausing import paced
+from protocol.pausing import let_go, paced
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
@@ -224,7 +224,7 @@ class Batch(Generic[Key, Item, Answer]):
         """Reject these items; by default all items that have no answer yet."""
         if keys is None:
             keys = [key for key in paced(self.keys) if self.is_open(key)]
-        for key in list(keys):
+        for key in paced(list(keys)):
             self.answer(key, why)
 
     def restart(self) -> None:
@@ -254,7 +254,15 @@ def write_response(
     """The body of the response ``name`` whose array ``items`` has these entries."""
     cls = messages.message_class(name, version)
     item_class = element_class(cls, items)
-    return messages.write(make(cls, {items: tuple(make(item_class, each) for each in entries)}))
+    return write_items(cls, items, [make(item_class, each) for each in entries])
+
+
+def write_items(cls: type, items: str, entries: list[Any]) -> bytes:
+    """The body of a response of ``cls`` whose array ``items`` has these entities. The list is
+    emptied, in several slices if it is long."""
+    body = messages.write(make(cls, {items: entries}))
+    let_go(entries)
+    return body
 
 
 def error_fields(answer: object) -> dict[str, object]:

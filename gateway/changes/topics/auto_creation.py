@@ -15,12 +15,11 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, Final
 
-from gateway.catalog.entities import TopicEntry
-from gateway.catalog.snapshot import Snapshot, differing
-from gateway.catalog.source import ACTOR, Actor, Catalog
+from gateway.catalog.source import ACTOR, Actor
 from gateway.changes.base.context import Context
 from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS
 from gateway.changes.topics.create_topics import create_topics
+from gateway.changes.topics.former_names import FormerNames
 from gateway.error_codes import TOPIC_ALREADY_EXISTS
 from gateway.names import LogicalName
 from gateway.policies.instance import PolicyError
@@ -29,9 +28,6 @@ from protocol import messages
 from protocol.messages import element_class, make
 
 log = logging.getLogger(__name__)
-
-MAX_NAMES: Final = 10_000
-"""Names that are remembered; if there are more, the oldest are forgotten."""
 
 BROKERS_KEY: Final = "auto.create.topics.enable"
 
@@ -60,45 +56,6 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 """Runs a coroutine in the background, until it ends or the worker ends."""
 
 
-class FormerNames:
-    """The names from which topics were moved since this worker started. A topic's first name need
-    not be remembered: the topic is stored under it, and so holds it in the catalog."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._seen = catalog.snapshot
-        self._names: dict[LogicalName, None] = {}
-        catalog.subscribe(self._catalog_changed)
-
-    def __contains__(self, name: LogicalName) -> bool:
-        return name in self._names
-
-    def _catalog_changed(self) -> None:
-        before, now = self._seen, self._catalog.snapshot
-        self._seen = now
-        if before.topics is now.topics:
-            return
-        for flat in differing(before.topics, now.topics):
-            for name in _names_left(before, now, flat):
-                self._names.pop(name, None)
-                self._names[name] = None
-        while len(self._names) > MAX_NAMES:
-            del self._names[next(iter(self._names))]
-
-
-def _names_left(before: Snapshot, now: Snapshot, flat: str) -> set[LogicalName]:
-    """The names that led to a topic and no longer do. If its entry was removed, the topic was
-    deleted, or it has the name in its flat name again, without its aliases."""
-    held = before.topics.get(flat)
-    entry = now.topics.get(flat) or TopicEntry(flat, now.owner(flat))
-    if held is not None and held.creating:
-        return set()
-    former = {before.owner(flat)} if held is None else set(held.names)
-    if flat not in now.topics and entry.name not in former:
-        return set()
-    return former.difference(entry.names)
-
-
 class AutoCreation:
     """Creates topics for the clients of one worker, on one event loop."""
 
@@ -115,7 +72,7 @@ class AutoCreation:
         self._broker_configs = broker_configs
         self._spawn = spawn
         self._clock = clock
-        self._former = FormerNames(context.catalog)
+        self._former = FormerNames(context.catalog, spawn, context.turns)
         self._under_way: set[LogicalName] = set()
         self._failed: dict[LogicalName, float] = {}
         self._brokers_create = False

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import broker_time, query_each
-from gateway.changes.base.context import Batch
+from gateway.changes.base.context import Batch, write_items
 from gateway.changes.base.inherited import adjust_created
 from gateway.changes.base.rejected import BROKER, Rejected, respelled, try_again, unavailable
 from gateway.changes.base.resources import OWN, text_facts
@@ -268,8 +268,8 @@ def response(version: int, results: Iterable[tuple[str, Answer]]) -> bytes:
     """The response body: one entry for each name with its answer."""
     cls = messages.message_class("CreateTopicsResponse", version)
     topic_class = element_class(cls, "topics")
-    topics = tuple(_entry(topic_class, name, answer) for name, answer in results)
-    return messages.write(make(cls, {"topics": topics}))
+    topics = [_entry(topic_class, name, answer) for name, answer in results]
+    return write_items(cls, "topics", topics)
 
 
 def _entry(cls: type, name: str, answer: Answer) -> Any:

@@ -10,6 +10,7 @@ from gateway.apis.security.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )
+from gateway.changes.base.rejected import MAX_CHANGES
 from gateway.views.access import Access
 from protocol import messages
 from protocol.messages import element_class, make
@@ -17,6 +18,7 @@ from tests.changes.acl_requests import access, put
 from tests.changes.fakes import FakeGateway, World, once
 
 SHA_256 = 1
+POLICY_VIOLATION, NOT_FOUND = 44, 91
 
 
 @pytest.fixture
@@ -132,3 +134,21 @@ async def test_an_unavailable_catalog(gateway: FakeGateway) -> None:
     assert (await alter(gateway, admin, "bob"))["bob"][0] == 7
     gateway.catalog.fresh = False
     assert (await describe(gateway, admin))[0] == 7
+
+
+async def test_more_items_than_a_request_may_change_are_not_decided(
+    world: World, gateway: FakeGateway
+) -> None:
+    cls = messages.message_class("AlterUserScramCredentialsRequest", 0)
+    deletion = element_class(cls, "deletions")
+    names = [str(number) for number in range(MAX_CHANGES)]
+    most = tuple(make(deletion, {"name": name, "mechanism": SHA_256}) for name in names)
+    codes = {}
+    for deletions in (most, (*most, most[0])):
+        body = messages.write(make(cls, {"deletions": deletions}))
+        answered = await alter_user_scram_credentials(gateway.context, access(gateway), 0, body)
+        response = messages.parse("AlterUserScramCredentialsResponse", 0, answered.body)
+        assert [result.user for result in response.results] == names
+        codes[len(deletions)] = {int(result.error_code) for result in response.results}
+    # Each item would be RESOURCE_NOT_FOUND, and the last DUPLICATE_RESOURCE.
+    assert codes == {MAX_CHANGES: {NOT_FOUND}, MAX_CHANGES + 1: {POLICY_VIOLATION}}

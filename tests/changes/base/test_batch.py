@@ -9,11 +9,12 @@ import pytest
 
 from gateway.catalog.entities import Namespace
 from gateway.catalog.source import CatalogUnavailable
-from gateway.changes.base.context import Batch, error_fields, write_response
+from gateway.changes.base.context import Batch, error_fields, write_items, write_response
 from gateway.changes.base.rejected import BROKER
 from gateway.decision import Denied
 from protocol import messages, pausing
-from protocol.pausing import EVERY
+from protocol.messages import element_class, make
+from protocol.pausing import EVERY, MANY
 from tests.changes.fakes import FakeGateway, World, allowed
 
 NO = Denied(29, "No.", "access")
@@ -130,6 +131,18 @@ def test_many_items_have_pauses(work: Callable[[Batch[str, int, str]], object]) 
     assert len(counted) == 10
 
 
+def test_each_rejection_has_its_share_of_pauses() -> None:
+    names = [str(number) for number in range(10 * EVERY)]
+    one = batch(*names)
+    with pauses() as counted:
+        one.reject(AWAY)
+    assert len(counted) == 2 * 10  # the items are found, and rejected
+    assert set(one.answers.values()) == {AWAY}
+    with pauses() as counted:
+        one.reject(NO, names)
+    assert len(counted) == 10
+
+
 @contextmanager
 def pauses() -> Iterator[list[None]]:
     counted: list[None] = []
@@ -186,3 +199,12 @@ def test_a_response_of_any_version(api: str, version: int) -> None:
         (2, "b", 29, "No."),
         (2, "a", 0, None),
     ]
+
+
+def test_a_long_response_is_freed_a_part_at_a_time() -> None:
+    cls = messages.message_class("CreatePartitionsResponse", 3)
+    made = [make(element_class(cls, "results"), {"name": str(n)}) for n in range(2 * MANY + 1)]
+    body = write_items(cls, "results", made)
+    results = messages.parse("CreatePartitionsResponse", 3, body).results
+    assert [result.name for result in results] == [str(n) for n in range(2 * MANY + 1)]
+    assert len(made) <= MANY
