@@ -3,7 +3,7 @@
 They name resources of ACLs, and change as little as they can, so that the next request finds the
 same state. If an API allows it, a change is cut short: ``validate_only``, a replication factor that
 no broker has, an unknown member. Requests that the gateway rejects to all users are left out
-(docs/apis.md: configs of brokers, share groups).
+(docs/apis.md: configs of brokers).
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from tests.live.oracle.acl_requests import ACL_REQUESTS
 from tests.live.oracle.acl_sets import HOSTS, USERS
 from tests.live.oracle.group_requests import GROUP_REQUESTS
 from tests.live.oracle.request_parts import Request
+from tests.live.oracle.share_requests import SHARE_REQUESTS
 from tests.live.oracle.topic_requests import TOPIC_REQUESTS
 
-REQUESTS: Final = {**TOPIC_REQUESTS, **GROUP_REQUESTS, **ACL_REQUESTS}
+REQUESTS: Final = {**TOPIC_REQUESTS, **GROUP_REQUESTS, **SHARE_REQUESTS, **ACL_REQUESTS}
 """Strategies of requests, by API and version."""
 
 
