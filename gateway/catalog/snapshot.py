@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from gateway.acl_model import ResourcePattern
+from gateway.catalog.draft import Draft
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
@@ -28,7 +29,7 @@ from gateway.catalog.entities import (
     Volume,
 )
 from gateway.catalog.schema.table import KINDS, kind_of
-from gateway.catalog.tallies import NO_TALLIES, TALLIED, Tally, tally_difference
+from gateway.catalog.tallies import NO_TALLIES, Tally
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
@@ -36,7 +37,6 @@ from gateway.names import (
     check_namespace,
     decode,
     encode,
-    flat_prefix,
     fold,
     parents,
 )
@@ -44,6 +44,9 @@ from protocol.pausing import may_pause, paced
 
 _FOLDED_END = fold(END_OF_NAMESPACE)
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+_INDEXES = ("_by_name", "_by_id", "_links_of", "_prefixes", "_tallies", "deleting")
+"""The fields of a snapshot that follow from its entities."""
 
 Inherited = dict[str, tuple[str, str]]
 
@@ -87,10 +90,10 @@ class Snapshot:
 
     def apply(self, changes: Iterable[Change], version: int) -> Snapshot:
         """The state after these changes, in their order. This one stays as it is."""
-        draft = _Draft(self)
+        draft = Draft(self.held, {name: getattr(self, name) for name in _INDEXES})
         for change in paced(changes):
             draft.apply(change)
-        return draft.snapshot(version)
+        return replace(self, version=version, held=draft.held(), **draft.indexes)
 
     def entities(self) -> Iterator[Entity]:
         """Every entity it holds, in an order in which they can be applied."""
@@ -322,107 +325,3 @@ def differing(before: Mapping[_Key, object], now: Mapping[_Key, object]) -> list
     every = paced(now.items(), _EVERY)
     changed = [key for key, value in every if before.get(key) is not value]
     return changed + [key for key in paced(before, _EVERY) if key not in now]
-
-
-class _Draft:
-    """A snapshot in the making: the mappings that change are copied once, the rest is shared."""
-
-    def __init__(self, base: Snapshot) -> None:
-        self._base = base
-        self._copies: dict[str, dict[Any, Any]] = {}
-        self._indexes: dict[str, Any] = {}
-
-    def apply(self, change: Change) -> None:
-        kind = kind_of(change)
-        entity: Entity | None = None
-        if isinstance(change, Removal):
-            place = kind.place(change.key[1])
-        else:
-            place = kind.place_of(change)
-            lasting = kind.lasting(change)
-            entity = None if lasting == kind.nothing else lasting
-        if kind.name == Namespace.KIND:
-            self._index_namespace(place, entity)
-        elif kind.name == TopicEntry.KIND:
-            self._index_topic(place, entity)
-        elif kind.name == Link.KIND:
-            self._index_link(place, entity)
-        held = self._copy(kind.name)
-        if kind.name in TALLIED:
-            self._tally(held.get(place), entity)
-        _put(held, place, entity)
-
-    def snapshot(self, version: int) -> Snapshot:
-        held = {**self._base.held, **self._copies}
-        held = {name: entities for name, entities in held.items() if entities}
-        return replace(self._base, version=version, held=held, **self._indexes)
-
-    def _copy(self, kind: str) -> dict[Any, Any]:
-        if kind not in self._copies:
-            self._copies[kind] = dict(self._base.of_kind(kind))
-        return self._copies[kind]
-
-    def _index(self, attribute: str) -> dict[Any, Any]:
-        if attribute not in self._indexes:
-            self._indexes[attribute] = dict(getattr(self._base, attribute))
-        found: dict[Any, Any] = self._indexes[attribute]
-        return found
-
-    def _index_namespace(self, path: Any, entity: Any) -> None:
-        _put(self._index("_prefixes"), fold(flat_prefix(path)), None if entity is None else path)
-        deleting: frozenset[str] = self._indexes.get("deleting", self._base.deleting)
-        marked = entity is not None and entity.deleting is not None
-        if marked is not (path in deleting):
-            self._indexes["deleting"] = deleting | {path} if marked else deleting - {path}
-
-    def _index_topic(self, flat: Any, entity: Any) -> None:
-        names, ids = self._index("_by_name"), self._index("_by_id")
-        former: TopicEntry | None = self._copy(TopicEntry.KIND).get(flat)
-        if former is not None:
-            for name in former.names:
-                if names.get(name) == flat:
-                    del names[name]
-            for topic_id in former.ids:
-                ids.pop(topic_id, None)
-        links = self._held(Link.KIND)
-        for link in (links[name] for name in self._links_of(flat)):
-            _put(ids, link.topic_id, None if entity is None else (flat, link.name))
-        if entity is None:
-            return
-        # An alias gives way to a topic that has taken the name since.
-        names.update({alias: flat for alias in reversed(entity.names) if alias not in names})
-        names[entity.name] = flat
-        ids.update({topic_id: (flat, name) for topic_id, name in entity.ids.items()})
-
-    def _index_link(self, name: Any, link: Any) -> None:
-        former: Link | None = self._held(Link.KIND).get(name)
-        of, ids = self._index("_links_of"), self._index("_by_id")
-        if former is not None:
-            left = tuple(one for one in of.get(former.flat, ()) if one != name)
-            _put(of, former.flat, left or None)
-            ids.pop(former.topic_id, None)
-        if link is None or link.gone:
-            return
-        of[link.flat] = tuple(sorted({*of.get(link.flat, ()), name}))
-        if link.flat in self._held(TopicEntry.KIND):
-            ids[link.topic_id] = link.flat, name
-
-    def _tally(self, former: Entity | None, entity: Entity | None) -> None:
-        for tally, more in tally_difference(former, entity):
-            tallies = self._index("_tallies")
-            _put(tallies, tally, tallies.get(tally, 0) + more or None)
-
-    def _links_of(self, flat: str) -> tuple[LogicalName, ...]:
-        of = self._indexes.get("_links_of", self._base._links_of)
-        found: tuple[LogicalName, ...] = of.get(flat, ())
-        return found
-
-    def _held(self, kind: str) -> Mapping[Any, Any]:
-        return self._copies.get(kind, self._base.of_kind(kind))
-
-
-def _put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    if value is None:
-        mapping.pop(key, None)
-    else:
-        mapping[key] = value
