@@ -116,7 +116,7 @@ def decide(state: ConnectionState, api: str, resources: tuple[Any, ...]) -> Deci
             continue
         if kind in _BROKERS and api == DESCRIBE:
             found = _broker(state, kind, name, many=brokers > MOST_BROKERS)
-            decided.needs_brokers |= not isinstance(found, Denied) or found is NO_CONFIGS
+            decided.needs_brokers |= not isinstance(found, Denied)
         elif kind == GROUP_RESOURCE:
             found = _group(state, name, resource, describes=api == DESCRIBE)
         else:
@@ -183,7 +183,9 @@ def _at_gateway_node(state: ConnectionState, name: str) -> Denied:
 
 def _node_id(name: str) -> int | None:
     """A node id as Java's Integer.parseInt reads ASCII digits; None for anything else."""
-    node_id = int(name) if _INTEGER.fullmatch(name) else None
+    if _INTEGER.fullmatch(name) is None:
+        return None
+    node_id = int(name)
     return node_id if node_id in _INT32 else None
 
 
