@@ -65,7 +65,7 @@ _UNEXPECTED: Final = re.compile(
     r"(Unexpected broker id, expected )(\d+)( or empty string,)?( but received ).*", re.DOTALL
 )
 
-NO_CONFIGS: Final = Denied(0, "", "gateway_node")
+NO_CONFIGS: Final = Denied(0, "", "access")
 """The answer for a gateway's own node: no error and no configs. It is no denial."""
 
 BESIDE_NAMESPACES: Final = Denied(
