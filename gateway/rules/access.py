@@ -19,8 +19,11 @@ from gateway.names import (
 from gateway.views.view import View
 
 TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+BROKER_LOGGER_RESOURCE = 8
 _FROM_ROOT = (DELIMITER, SLASH)
-_BROKER_RESOURCES = {4: "brokers", 8: "broker loggers"}
+_BROKER_RESOURCES = {BROKER_RESOURCE: "brokers", BROKER_LOGGER_RESOURCE: "broker loggers"}
+_CLIENT_METRICS = 16
 
 
 def check_creation(view: View, spelled: str) -> Denied | None:
@@ -86,9 +89,10 @@ def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | Non
 
 
 def check_resource(resource_type: int, name: str) -> Denied | None:
-    """The denial of access to the configs of a resource; None for topics.
+    """The denial of a change of the configs of a resource; None for topics.
 
-    A broker's configs are denied because they hold its addresses and concern all tenants.
+    A broker's configs concern all tenants, and so do the subscriptions of client metrics, which
+    are no use here: the gateway serves no telemetry (KIP-714).
     """
     if resource_type == TOPIC_RESOURCE:
         return None
@@ -96,11 +100,13 @@ def check_resource(resource_type: int, name: str) -> Denied | None:
     if what is not None:
         return Denied(
             CLUSTER_AUTHORIZATION_FAILED,
-            f"Configs of {what} ('{name}') are not reachable through this gateway.",
+            f"Configs of {what} ('{name}') cannot be altered through this gateway, because they"
+            " concern all its clients; alter them at the brokers.",
             "access",
         )
+    what = "client metrics" if resource_type == _CLIENT_METRICS else f"type {resource_type}"
     return Denied(
         INVALID_REQUEST,
-        f"Configs of resource type {resource_type} ('{name}') are not served by this gateway.",
+        f"Configs of resources of {what} ('{name}') are not served by this gateway.",
         "access",
     )

@@ -156,6 +156,10 @@ class Division:
     whole: Callable[[Any, Names], str | None] | None = None
     """A request -> the volume that the whole request is forwarded to; None to divide it."""
 
+    of_node: Callable[[Any], bool] | None = None
+    """A request -> whether only the node that the client is connected to can answer it: then the
+    whole request is decided there, undivided. None: there are no such requests."""
+
     pages: Callable[[int, bytes, Any, Names], Parts | None] | None = None
     """(version, body, the parsed body, names) -> the parts of a request for pages; None if the
     listener's volume owns every name in the request."""

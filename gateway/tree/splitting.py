@@ -2,7 +2,8 @@
 
 Requests about one node stay on that node's connection: records, groups, transactions. All requests
 here get the same response on every node, without that node's broker: each part of a request is
-decided in its own volume, and the responses are merged. Without a tree nothing is divided.
+decided in its own volume, and the responses are merged. A request that names a broker is for the
+node that it is sent to, and is not divided. Without a tree nothing is divided.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gateway.exchanges.tree import Tree, VolumeUnreachable
 from gateway.rules.declaration import Declaration
 from gateway.rules.division import Parts
 from gateway.tree import numbering, volume_down, volume_parts
+from protocol import messages
 
 
 def request_of(api: Api, version: int, handler: RequestHandler) -> RequestHandler:
@@ -44,9 +46,13 @@ def _in_tree(
     return handler(state, exchange, buf, start, end) if found is None else found
 
 
-def _divide(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome:
-    """Answer every part of the request in its own volume."""
+def _divide(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
+    """Answer every part of the request in its own volume; None for a request that only the node of
+    the connection can answer."""
     api, version = plan.api, plan.version
+    of_node = None if api.division is None else api.division.of_node
+    if of_node is not None and of_node(messages.parse(f"{api.name}Request", version, body)):
+        return None
     parts = volume_parts.divide(api, version, body, tree)
     return Work(partial(_answer, api, tree, version, body, parts))
 

@@ -188,7 +188,7 @@ def _alter(random: Random, _: Pair) -> dict[str, Any]:
 
 def _describe_configs(random: Random, _: Pair) -> dict[str, Any]:
     resources = [
-        {"resource_type": random.choice((2, 2, 2, 4)), "resource_name": name}
+        {"resource_type": random.choice((2, 2, 2, 4, 8, 16, 32)), "resource_name": name}
         for name in _some(random, NAMES)
     ]
     return {"resources": [{**one, "configuration_keys": None} for one in resources]}

@@ -19,6 +19,7 @@ from tests.session.twin_worlds import SETTINGS, TWINS, Twins
 SECONDS: Final = float(os.environ.get("TWINS_SECONDS", "0"))
 SEED: Final = int(os.environ.get("TWINS_SEED", "1"))
 GROUP, TOPIC = 3, 2
+CONFIGS_OF_GROUP, BROKER, BROKER_LOGGER = 32, 4, 8
 OWN: Final = ("team-a:orders", "team-a..orders", "plain", "team-a:new", "orders", "team-a:", "no:x")
 
 
@@ -48,6 +49,8 @@ def every_api(
         yield asked
         if "Acls" in api:
             yield replace(asked, resource_type=GROUP)
+        if "Configs" in api:
+            yield replace(asked, resource_type=CONFIGS_OF_GROUP)
 
 
 @pytest.mark.parametrize("number", range(len(TWINS)), ids=[each.title for each in TWINS])
@@ -75,5 +78,9 @@ def _at_random(random: Random, twins: Twins) -> Asked:
     topics = random.sample((*OWN, *twins.topics), random.randint(0, 3))
     groups = random.sample(("app", "team-a..app", *twins.groups), random.randint(1, 2))
     quoted = random.choice(("", *(name for name in twins.topics if ":" not in name)))
-    kind = random.choice((TOPIC, TOPIC, GROUP)) if "Acls" in api else TOPIC
+    kind = TOPIC
+    if "Acls" in api:
+        kind = random.choice((TOPIC, TOPIC, GROUP))
+    elif "Configs" in api:
+        kind = random.choice((TOPIC, TOPIC, CONFIGS_OF_GROUP, BROKER, BROKER_LOGGER))
     return Asked(api, version, tuple(topics), tuple(groups), kind, quoted)

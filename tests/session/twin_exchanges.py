@@ -25,6 +25,9 @@ UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG = 3, 40
 NOWHERE: Final = UUID(int=0x99)
 """An id that no topic has."""
 
+GROUP_TYPES: Final = frozenset({3, 32})
+"""The types of groups among the resources of ACLs, and of configs."""
+
 WITHOUT_NAMES: Final = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
 LISTING: Final = frozenset({api.name for api in APIS.values() if api.null is not Do.ABSENT})
 """The APIs in which a request that names nothing is for everything."""
@@ -98,7 +101,7 @@ def frame(asked: Asked, ids: Mapping[str, UUID]) -> bytes:
     """The request's bytes. ``ids`` are the ids of the topics that the client knows."""
     message = f"{asked.api}Request"
     by_id = asked.version >= samples.BY_ID_ONLY.get(asked.api, 1000)
-    resources = asked.groups if asked.resource_type == 3 else asked.topics
+    resources = asked.groups if asked.resource_type in GROUP_TYPES else asked.topics
     topics = [
         _Item({Kind.TOPIC_NAME: name, Kind.TOPIC_ID: ids.get(name, NOWHERE) if by_id else None})
         for name in asked.topics
@@ -181,6 +184,11 @@ def reply(
     if sent:
         members.insert(0, _Item({Kind.SUBSCRIPTION: sent[0]}))
     topics = [_topic(flat, index, asked) for flat in dict.fromkeys(flats)]
+    if "Configs" in api:
+        topics = [
+            _Item({**_topic(name, index, asked).values, Kind.RESOURCE_TYPE: kind})
+            for kind, name in _resources(named)
+        ]
     groups = [
         _Item(dict.fromkeys((Kind.GROUP_ID, Kind.TRANSACTIONAL_ID, Kind.COORDINATOR_KEY), name))
         for name in dict.fromkeys(str(v) for kind, v in named if kind in _GROUP and v)
@@ -204,6 +212,16 @@ def reply(
     content = _Content(topics, groups, members, values, is_request=False)
     answer = _message(f"{api}Response", version, content)
     return response_frame(api, version, answer, number)
+
+
+def _resources(named: Iterable[tuple[Kind | None, object]]) -> Iterator[tuple[object, str]]:
+    """The type and name of each config resource of a request."""
+    resource_type: object = None
+    for kind, value in named:
+        if kind is Kind.RESOURCE_TYPE:
+            resource_type = value
+        elif kind is Kind.RESOURCE_NAME:
+            yield resource_type, str(value)
 
 
 def _topic(flat: str, index: TopicIndex, asked: Asked) -> _Item:

@@ -1,1 +1,1 @@
-"""Topics and namespaces: listed, created, deleted, configured."""
+"""Topics and namespaces: listed, created, deleted."""

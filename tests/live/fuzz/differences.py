@@ -129,7 +129,10 @@ _MIXED: Final = (
     "A broker rejects the whole request for something else; a name that the gateway refuses does "
     "not get there, and keeps its own error."
 )
-_ONLY_TOPICS: Final = "Only the configs of topics are served (docs/apis.md)."
+_OF_OTHERS: Final = (
+    "Configs of brokers are shown in part and not altered; types other than topics, brokers and "
+    "groups are denied (docs/apis.md)."
+)
 
 _WITHOUT_A_SESSION: Final = {
     "A broker serves a session to whoever names its id, the gateway to whom it was given.": (
@@ -306,7 +309,7 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
             r"(results|responses)\[\](\..*)?",
             ANYTHING,
             ANYTHING,
-            _ONLY_TOPICS,
+            _OF_OTHERS,
             when=_has_other_resources,
         )
         for api in ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs")
