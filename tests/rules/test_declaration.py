@@ -40,6 +40,7 @@ OWN_HANDLERS = {
     "DescribeCluster": "only what it tells of operations (rules/authorized_operations.py)",
     "DescribeLogDirs": "DESCRIBE on the cluster, or the home (apis/cluster/describe_log_dirs.py)",
     "ListGroups": "lists what may be described (apis/groups/group_admin.py)",
+    "WriteTxnMarkers": "ALTER on the cluster (apis/transactions/write_txn_markers.py)",
     "ListTransactions": "the same of ids (apis/transactions/transaction_admin.py)",
     "CreateAcls": "ALTER on the cluster, or on the namespace (apis/security/acl_requests.py)",
     "DescribeAcls": "DESCRIBE on cluster, or ALTER on namespace (apis/security/acl_requests.py)",

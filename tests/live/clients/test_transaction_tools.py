@@ -113,6 +113,34 @@ def test_find_hanging(begun: Transactions) -> None:
     assert rows(begun.direct, "find-hanging", "--topic", PREFIX + begun.topic, *asked) == []
 
 
+def test_abort(colon: str, home_a: str, unique: Names) -> None:
+    """An administrator ends an open transaction on a partition; a home's clients may not."""
+    topic = unique("hanging")
+    clients.create(home_a, topic)
+    producer = Producer(clients.settings(home_a, transactional_id=unique("tx")))
+    producer.init_transactions(clients.SECONDS)
+    producer.begin_transaction()
+    producer.produce(topic, "value")
+    producer.flush(clients.SECONDS)
+    where = ["--partition", "0", "--start-offset", "0"]
+    assert _open_since(home_a, topic) == [0]
+    denied = java_tools.attempt(java.TRANSACTIONS, home_a, "abort", "--topic", topic, *where)
+    assert denied.returncode != 0
+    assert "cluster authorization" in denied.stdout + denied.stderr
+    assert _open_since(home_a, topic) == [0]
+    java_tools.run(java.TRANSACTIONS, colon, "abort", "--topic", f"team-a:{topic}", *where)
+    assert _open_since(home_a, topic) == [-1]
+
+
+def _open_since(servers: str, topic: str) -> list[int]:
+    """The offsets at which transactions on partition 0 began; -1: there is none."""
+    with Wire(clients.any_broker(servers)) as wire:
+        asked = [{"name": topic, "partition_indexes": [0]}]
+        (found,) = wire.ask("DescribeProducers", 0, topics=asked).topics
+    (partition,) = found.partitions
+    return [int(each.current_txn_start_offset) for each in partition.active_producers]
+
+
 def listed(servers: str, version: int = LAST, **values: Any) -> Any:
     """The response to ListTransactions."""
     asked = {"duration_filter": -1, "transactional_id_pattern": None, **values}

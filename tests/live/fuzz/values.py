@@ -115,6 +115,7 @@ VALUES: Final[dict[str, list[Any]]] = {
     "CreateTopics:topics.name": _PASSING,
     "CreateTopics:topics.configs.name": ["retention.ms", "retention.ms", "no.such", ""],
     "DeleteTopics:topics.name": [*_PASSING, None],
+    "WriteTxnMarkers:markers.topics.name": [_NONE, _NONE, "bad name"],  # a marker stays
     "DeleteTopics:topics.topic_id": [UNKNOWN_ID, None, None],
     "CreatePartitions:topics.name": [_A, _B, _NONE, *ILLEGAL[:2]],
     "TxnOffsetCommit:topics.name": _TRANSACTED,

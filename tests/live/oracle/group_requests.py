@@ -135,6 +135,12 @@ def _txn_offset_commit(version: int) -> Strategy:
     )
 
 
+def _write_txn_markers(version: int) -> Strategy:
+    # Of a topic that does not exist, because a marker stays.
+    topics = [{"name": "missing", "partition_indexes": (0,)}]
+    return fields(markers=[{**_NO_ONE, "coordinator_epoch": 0, "topics": topics}])
+
+
 def _list_transactions(version: int) -> Strategy:
     expressions = st.sampled_from((None, "", ".*", "a.*", "("))
     return fields(duration_filter=-1, transactional_id_pattern=expressions)
@@ -177,6 +183,7 @@ GROUP_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
         transactional_id=transactional_ids, committed=flags, **_NO_ONE
     ),
     "TxnOffsetCommit": _txn_offset_commit,
+    "WriteTxnMarkers": _write_txn_markers,
     "ListTransactions": _list_transactions,
     "DescribeTransactions": lambda version: fields(transactional_ids=some_ids),
     "DeleteGroups": lambda version: fields(groups_names=some_groups),
