@@ -8,9 +8,9 @@ named here, or is named by a link, gets an error, and other topics get their mar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.apis import generic
@@ -24,7 +24,7 @@ from gateway.rules.declaration import ALTER, CLUSTER_ACTION, Do
 from gateway.rules.rename import Rejections
 from gateway.views.access import own_name
 from protocol import messages
-from protocol.messages import element_class, make
+from protocol.messages import make
 from protocol.pausing import paced
 
 _REQUEST: Final = "WriteTxnMarkersRequest"
@@ -99,22 +99,27 @@ def _denial(state: ConnectionState) -> Denied | None:
 
 def merged(version: int, body: bytes, rejected: Sequence[RejectedTopic]) -> bytes:
     """A WriteTxnMarkersResponse with the errors of the ``rejected`` topics; like a broker's, it has
-    an element for each producer id. Raises ProtocolError."""
+    an element for each producer id, and each partition once in it. Raises ProtocolError."""
     response = messages.parse(_RESPONSE, version, body)
-    marker_class = element_class(type(response), "markers")
-    topic_class = element_class(marker_class, "topics")
-    topics: dict[int, list[Any]] = {}
+    codes: dict[int, dict[str, dict[int, int]]] = {}
     for marker in paced(response.markers):
-        topics.setdefault(marker.producer_id, []).extend(marker.topics)
+        topics = codes.setdefault(marker.producer_id, {})
+        for topic in marker.topics:
+            found = topics.setdefault(topic.name, {})
+            found.update((each.partition_index, int(each.error_code)) for each in topic.partitions)
     for one in paced(rejected):
-        codes = [{"partition_index": each, "error_code": one.code} for each in one.partitions]
-        found = make(topic_class, {"name": one.name, "partitions": codes})
-        topics.setdefault(one.producer_id, []).append(found)
-    markers = tuple(
-        make(marker_class, {"producer_id": producer_id, "topics": tuple(found)})
-        for producer_id, found in topics.items()
-    )
-    return messages.write(replace(response, markers=markers))
+        found = codes.setdefault(one.producer_id, {}).setdefault(one.name, {})
+        found.update(dict.fromkeys(one.partitions, one.code))
+    markers = [
+        {"producer_id": producer_id, "topics": [_topic(*each) for each in topics.items()]}
+        for producer_id, topics in paced(codes.items())
+    ]
+    return messages.write(make(type(response), {"markers": markers}))
+
+
+def _topic(name: str, codes: Mapping[int, int]) -> Mapping[str, object]:
+    partitions = [{"partition_index": index, "error_code": code} for index, code in codes.items()]
+    return {"name": name, "partitions": partitions}
 
 
 def _all_rejected(version: int, body: bytes, code: int) -> bytes:

@@ -116,6 +116,7 @@ VALUES: Final[dict[str, list[Any]]] = {
     "CreateTopics:topics.configs.name": ["retention.ms", "retention.ms", "no.such", ""],
     "DeleteTopics:topics.name": [*_PASSING, None],
     "WriteTxnMarkers:markers.topics.name": [_NONE, _NONE, "bad name"],  # a marker stays
+    "WriteTxnMarkers:markers.producer_id": [99_999],  # a broker's order is by a hash of the ids
     "DeleteTopics:topics.topic_id": [UNKNOWN_ID, None, None],
     "CreatePartitions:topics.name": [_A, _B, _NONE, *ILLEGAL[:2]],
     "TxnOffsetCommit:topics.name": _TRANSACTED,
