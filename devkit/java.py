@@ -45,6 +45,7 @@ TOOL_SCRIPTS = {
     "kafka-consumer-groups": CONSUMER_GROUPS,
     "kafka-get-offsets": GET_OFFSETS,
     "kafka-log-dirs": LOG_DIRS,
+    "kafka-transactions": TRANSACTIONS,
     "kafka-console-producer": CONSOLE_PRODUCER,
     "kafka-console-consumer": CONSOLE_CONSUMER,
     "kafka-producer-perf-test": PRODUCER_PERFORMANCE,

@@ -222,8 +222,9 @@ def _earlier(cls: Any, version: int, without: frozenset[str]) -> Any:
     )
 
 
-OPEN_TIMES: Final[Mapping[str, int]] = {"retention_time": -1}
-"""Times (ms) that clients may set to any int64, and their defaults; a timedelta cannot hold all."""
+OPEN_TIMES: Final[Mapping[str, int]] = {"retention_time": -1, "transaction_start_time": 0}
+"""Times (ms) that may be any int64, and their defaults: kio's types cannot hold all. Clients set
+``retention_time``; ``transaction_start_time`` is -1 until a transaction begins."""
 
 
 def _open_numbers(cls: Any) -> None:

@@ -8,13 +8,12 @@ oldest.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-import re2
-
+from gateway.rules.name_regex import NameRegex
 from protocol.pausing import paced
 
 MAX_MEMBERS: Final = 10_000
@@ -28,21 +27,6 @@ CHARACTERS_OF_A_NAME: Final = 16
 UNHEARD_SECONDS: Final = 180.0
 """Seconds for which a member without heartbeats is kept: three times the longest session that a
 broker allows (group.consumer.max.session.timeout.ms). A member that returns later joins anew."""
-
-MAX_COMPILED_BYTES: Final = 1 << 20
-"""Bytes of a compiled expression: an expression that would take more is rejected."""
-
-MAX_REPEATED_BYTES: Final = 1 << 18
-"""Bytes of a compiled expression with repetitions, because matching a name may visit all of
-them."""
-
-MAX_REPETITIONS: Final = 500
-"""The most ``*``, ``+``, ``?``, ``{`` and ``[`` in an expression. RE2 takes up to a second to
-compile twenty times as many, and the time to match a name grows with each of them."""
-
-MAX_UNICODE_CLASSES: Final = 20
-"""The most classes like ``\\pL`` in an expression. Each stands for hundreds of ranges: RE2 took
-seconds and 300 MB to parse ten thousand of them, whatever the limit of the compiled expression."""
 
 MemberKey = tuple[Hashable, str, str]
 """The scope, the group id and the member id."""
@@ -60,53 +44,6 @@ def is_long(key: MemberKey) -> bool:
 
 Reach = Callable[[str], bytes | None]
 """A topic's name, as the client spells it -> the flat name that it reaches, or None."""
-
-
-class InvalidTopicRegex(Exception):
-    """RE2 cannot parse the expression, or the expression costs too much; the text says why."""
-
-
-class TopicRegex:
-    """A compiled expression over topic names, in RE2's syntax as on a broker (KIP-848). Matching
-    takes time linear in the name and in the expression. Neither matching nor compiling can be
-    interrupted, so an expression that would take long is rejected. Raises InvalidTopicRegex."""
-
-    __slots__ = ("_compiled",)
-
-    def __init__(self, pattern: str) -> None:
-        repetitions = _check_cost(pattern)
-        options = re2.Options()
-        options.log_errors = False
-        options.max_mem = MAX_REPEATED_BYTES if repetitions else MAX_COMPILED_BYTES
-        # Groups are not used, and capturing them would slow down each step of a match.
-        options.never_capture = True
-        try:
-            self._compiled = re2.compile(pattern, options=options)
-        except (re2.error, UnicodeError) as error:
-            raise InvalidTopicRegex(_text(error)) from error
-
-    def matching(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The names that the whole expression matches, in their order."""
-        matches = self._compiled.fullmatch
-        # A pause before each name: one name may take 20 ms.
-        return tuple(name for name in paced(names, every=1) if matches(name) is not None)
-
-
-def _check_cost(pattern: str) -> int:
-    """The number of repetitions and classes in an expression, including escaped ones. Raises
-    InvalidTopicRegex if there are so many, or so many Unicode classes, that RE2 would take long."""
-    of_groups = pattern.count("(?") - pattern.count(r"\(?")
-    repetitions = sum(map(pattern.count, "*+?{[")) - of_groups
-    if repetitions > MAX_REPETITIONS:
-        raise InvalidTopicRegex(f"it has more than {MAX_REPETITIONS} repetitions and classes")
-    if pattern.count(r"\p") + pattern.count(r"\P") > MAX_UNICODE_CLASSES:
-        raise InvalidTopicRegex(rf"it has more than {MAX_UNICODE_CLASSES} classes like \pL")
-    return repetitions
-
-
-def _text(error: Exception) -> str:
-    reason = error.args[0] if error.args else error
-    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
 class KnownNames(NamedTuple):
@@ -176,7 +113,7 @@ class _Scope:
 
     members: OrderedDict[MemberKey, Member] = field(default_factory=OrderedDict)
     fenced: OrderedDict[MemberKey, float] = field(default_factory=OrderedDict)
-    compiled: OrderedDict[str, TopicRegex] = field(default_factory=OrderedDict)
+    compiled: OrderedDict[str, NameRegex] = field(default_factory=OrderedDict)
 
     evaluations: OrderedDict[str, tuple[int, tuple[str, ...]]] = field(default_factory=OrderedDict)
     """Pattern -> the version of the listing, and the names that the pattern matches there."""
@@ -266,12 +203,12 @@ class GroupMembers:
         """Whether a member was fenced and has not joined since."""
         return key in self._scopes[key[0]].fenced
 
-    def compiled(self, scope: Hashable, pattern: str) -> TopicRegex:
-        """The compiled expression, kept in the scope. Raises InvalidTopicRegex."""
+    def compiled(self, scope: Hashable, pattern: str) -> NameRegex:
+        """The compiled expression, kept in the scope. Raises InvalidRegex."""
         kept = self._scopes[scope].compiled
         known = kept.get(pattern)
         if known is None:
-            known = kept[pattern] = TopicRegex(pattern)
+            known = kept[pattern] = NameRegex(pattern)
             _bound(kept, MAX_EVALUATIONS)
         kept.move_to_end(pattern)
         return known

@@ -29,7 +29,6 @@ from gateway.rules.group_members import (
     MAX_MEMBERS,
     NO_NAMES,
     GroupMembers,
-    InvalidTopicRegex,
     KnownNames,
     Member,
     MemberKey,
@@ -37,6 +36,7 @@ from gateway.rules.group_members import (
     is_long,
 )
 from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
+from gateway.rules.name_regex import InvalidRegex
 from protocol import messages
 from protocol.messages import changed
 from protocol.pausing import paced
@@ -119,7 +119,7 @@ class RegexSubscriptions:
         try:
             before = member.weight
             self._apply(scope, member, request)
-        except InvalidTopicRegex as error:
+        except InvalidRegex as error:
             shown = request.subscribed_topic_regex[:LONGEST_NAME]
             why = f"SubscribedTopicRegex '{shown}' is not valid: {error}."
             return Denied(INVALID_REGULAR_EXPRESSION, why, "request")
@@ -158,7 +158,7 @@ class RegexSubscriptions:
                 if found.pattern:
                     self._members.compiled(key[0], found.pattern)
                 self._members.remember(key, found)
-            except InvalidTopicRegex:
+            except InvalidRegex:
                 found = Unknown.FENCE
             else:
                 return

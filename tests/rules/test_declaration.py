@@ -40,6 +40,8 @@ OWN_HANDLERS = {
     "DescribeCluster": "only what it tells of operations (rules/authorized_operations.py)",
     "DescribeLogDirs": "DESCRIBE on the cluster, or the home (apis/cluster/describe_log_dirs.py)",
     "ListGroups": "lists what may be described (apis/groups/group_admin.py)",
+    "WriteTxnMarkers": "ALTER on the cluster (apis/transactions/write_txn_markers.py)",
+    "ListTransactions": "the same of ids (apis/transactions/transaction_admin.py)",
     "CreateAcls": "ALTER on the cluster, or on the namespace (apis/security/acl_requests.py)",
     "DescribeAcls": "DESCRIBE on cluster, or ALTER on namespace (apis/security/acl_requests.py)",
     "DeleteAcls": "ALTER on the cluster, or on the namespace (apis/security/acl_requests.py)",
@@ -143,10 +145,10 @@ def test_every_decided_api_that_holds_topics_says_where_in_every_version() -> No
 def test_paths_to_more_topics_exist() -> None:
     for api in APIS.values():
         for path in api.seen:
-            cls = messages.message_class(f"{api.name}Response", 1)
+            cls = messages.message_class(f"{api.name}Response", api.last)
             for attribute in path:
                 cls = element_class(cls, attribute)
-            assert issubclass(cls, str) or has_field(cls, TOPIC_ID)
+            assert issubclass(cls, str) or has_field(cls, TOPIC_ID) or has_field(cls, "topic")
 
 
 def test_responses_to_requests_without_topics_that_hold_some() -> None:
@@ -154,6 +156,7 @@ def test_responses_to_requests_without_topics_that_hold_some() -> None:
     assert seen == {
         *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
         *("ShareGroupHeartbeat", "ShareGroupDescribe"),
+        "DescribeTransactions",
     }
     assert not any(api.topics for api in APIS.values() if api.seen)
 
@@ -188,6 +191,7 @@ def test_the_apis_that_list_items() -> None:
         "ConsumerGroupDescribe",
         "ShareGroupDescribe",
         "DescribeShareGroupOffsets",
+        "DescribeTransactions",
         "DescribeConfigs",
         "AlterConfigs",
         "IncrementalAlterConfigs",

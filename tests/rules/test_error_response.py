@@ -46,6 +46,10 @@ def request_with_two_items(api: Api, version: int) -> bytes:
         if not by_name:
             asked = (Asked(None, UUID(int=1)), Asked(None, UUID(int=2)))
         return ask(api, version, asked, acks=-1)
+    if api.name == "WriteTxnMarkers":
+        topics = [{"name": name, "partition_indexes": (0,)} for name in ("a:t", "a:u")]
+        marker = {"producer_id": 7, "topics": topics}
+        return messages.write(make(request_class, {"markers": [marker, marker]}))
     items = api.item_shape(version)
     if items is None:
         return messages.write(messages.build(request_class))

@@ -31,6 +31,9 @@ MADE_HERE = frozenset(
 """Requests that the gateway carries out itself if they concern a namespace; it forwards the
 others."""
 
+NOT_UNDER_A_HOME = frozenset({"WriteTxnMarkers"})
+"""Requests that the gateway rejects under a home."""
+
 PLAIN = "plain"
 """A topic of the default namespace."""
 

@@ -48,7 +48,8 @@ def on(*names: str) -> list[str]:
     return [f"{operation} TOPIC {name}" for name in names for operation in OPERATIONS]
 
 
-ALL: Final = [*on(NAME, OTHER, "plain"), *IDS, "DESCRIBE CLUSTER kafka-cluster"]
+ON_CLUSTER: Final = ["DESCRIBE CLUSTER kafka-cluster", "ALTER CLUSTER kafka-cluster"]
+ALL: Final = [*on(NAME, OTHER, "plain"), *IDS, *ON_CLUSTER]
 
 
 AS_SENT: Final = Policies(

@@ -100,6 +100,12 @@ def test_a_gateways_node_has_no_groups(version: int) -> None:
     assert (told.error_code, told.groups) == (0, ())
 
 
+@pytest.mark.parametrize("version", versions("ListTransactions"))
+def test_a_gateways_node_has_no_transactions(version: int) -> None:
+    told = answered_here("ListTransactions", version)
+    assert (told.error_code, told.transaction_states) == (0, ())
+
+
 @pytest.mark.parametrize("version", versions("DescribeLogDirs"))
 def test_a_gateways_node_has_nothing_on_its_disks(version: int) -> None:
     told = answered_here("DescribeLogDirs", version)
@@ -118,7 +124,9 @@ def test_a_gateways_node_leads_nothing(version: int) -> None:
     assert "stands for a gateway" in partition.error_message
 
 
-@pytest.mark.parametrize("api", ["ListGroups", "DescribeLogDirs", "DescribeProducers"])
+@pytest.mark.parametrize(
+    "api", ["ListGroups", "ListTransactions", "DescribeLogDirs", "DescribeProducers"]
+)
 def test_other_nodes_answer_for_themselves(api: str) -> None:
     version = versions(api)[-1]
     assert fleet().ask(api, version, request(api, version, "team-a:t", topic_id(1))) is not None

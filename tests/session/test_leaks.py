@@ -26,7 +26,8 @@ def exchanged(pair: Pair, api: str, version: int, topic: str, flat: str, number:
     ``flat``."""
     pair.send(request_frame(api, version, samples.request(api, version, topic, topic_id(1))))
     sent = pair.to_broker()
-    if api in samples.MADE_HERE:
+    rejected = bool(pair.view.settings.home) and api in samples.NOT_UNDER_A_HOME
+    if rejected or api in samples.MADE_HERE:
         assert not sent
         return pair.to_client()
     assert sent, "the broker was not asked"

@@ -263,6 +263,8 @@ def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
     ("api", "version", "array"),
     [
         ("ListGroups", 5, "groups"),
+        ("ListTransactions", 2, "transaction_states"),
+        ("DescribeTransactions", 0, "transaction_states"),
         ("DescribeGroups", 6, "groups"),
         ("ConsumerGroupDescribe", 1, "groups"),
         ("OffsetFetch", 7, "topics"),

@@ -119,7 +119,7 @@ def frame(asked: Asked, ids: Mapping[str, UUID]) -> bytes:
         Kind.ACKS: 1,
         Kind.SESSION_ID: 0,
         Kind.SESSION_EPOCH: -1,
-        Kind.REGEX: "",
+        Kind.REGEX: ".*" if asked.api == "ListTransactions" else "",
         Kind.MAX_BYTES: 1 << 20,
         Kind.REPLICA_ID: -1,
         Kind.AUTO_CREATION: True,
@@ -189,12 +189,17 @@ def reply(
             _Item({**_topic(name, index, asked).values, Kind.RESOURCE_TYPE: kind})
             for kind, name in _resources(named)
         ]
+    if api == "DescribeTransactions":
+        flats = list(in_groups)
     groups = [
         _Item(dict.fromkeys((Kind.GROUP_ID, Kind.TRANSACTIONAL_ID, Kind.COORDINATOR_KEY), name))
         for name in dict.fromkeys(str(v) for kind, v in named if kind in _GROUP and v)
     ]
     if not groups:
-        groups = [_Item({Kind.GROUP_ID: each}) for each in ("app", "team-a..app", *world.groups)]
+        groups = [
+            _Item(dict.fromkeys((Kind.GROUP_ID, Kind.TRANSACTIONAL_ID), each))
+            for each in ("app", "team-a..app", *world.groups)
+        ]
     values: dict[Kind, object] = {
         **hidden,
         Kind.SESSION_ID: 0,

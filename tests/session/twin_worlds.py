@@ -31,7 +31,8 @@ RIGHTS: Final = (
 
 @dataclass(frozen=True)
 class World:
-    """A world beside the client's own topics: ``topics`` are flat names, each with an id."""
+    """A world beside the client's own topics: ``topics`` are flat names, each with an id;
+    ``groups`` are groups and transactional ids."""
 
     namespaces: tuple[str, ...] = ("team-a",)
     topics: tuple[str, ...] = ()
@@ -115,7 +116,12 @@ def _twins() -> Iterator[Twins]:
     yield Twins("a topic under its old name", renamed, _moved("x"), moved)
     yield Twins("a topic under two old names", renamed, _moved("x", "z"), moved)
     yield Twins("a topic that was moved", renamed, _moved(), moved)
-    yield Twins("a group", _EMPTY, replace(_EMPTY, groups=("hid..app", "hid")), _NAMES)
+    yield Twins(
+        "a group and a transactional id",
+        _EMPTY,
+        replace(_EMPTY, groups=("hid..app", "hid")),
+        _NAMES,
+    )
     others = (
         "ALLOW READ User:bob TOPIC:LITERAL:hid:x",
         "ALLOW READ User:alice_ GROUP:PREFIXED:hid:",

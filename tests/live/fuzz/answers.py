@@ -24,6 +24,7 @@ LEFT_OUT: Final = frozenset(
         "finalized_features",
         "finalized_features_epoch",
         "zk_migration_ready",
+        "transaction_start_time",
         "log_dir",  # directories are numbered, and hidden under a home (docs/apis.md)
         "total_bytes",
         "usable_bytes",
@@ -57,6 +58,7 @@ _IDENTITY: Final = (
     "topic_id",
     "topic_name",
     "group_id",
+    "transactional_id",
     "key",
     "resource_type",
     "resource_name",
@@ -174,7 +176,8 @@ class Symbols:
         if self.number and hasattr(item, "host") and not hasattr(item, "error_code"):
             node_id = getattr(item, "node_id", getattr(item, "broker_id", 0))
             return bool(node_id >> _NODE_BITS != self.number)
-        name = getattr(item, "name", None) or getattr(item, "group_id", None)
+        names = (getattr(item, each, None) for each in ("name", "group_id", "transactional_id"))
+        name = next(filter(None, names), None)
         if not isinstance(name, str):
             return False
         own = name.removeprefix(self.prefix).startswith(f"{self.lane}-")

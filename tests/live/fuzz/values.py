@@ -118,6 +118,8 @@ VALUES: Final[dict[str, list[Any]]] = {
     "CreateTopics:topics.name": _PASSING,
     "CreateTopics:topics.configs.name": ["retention.ms", "retention.ms", "no.such", ""],
     "DeleteTopics:topics.name": [*_PASSING, None],
+    "WriteTxnMarkers:markers.topics.name": [_NONE, _NONE, "bad name"],  # a marker stays
+    "WriteTxnMarkers:markers.producer_id": [99_999],  # a broker's order is by a hash of the ids
     "DeleteTopics:topics.topic_id": [UNKNOWN_ID, None, None],
     "CreatePartitions:topics.name": [_A, _B, _NONE, *ILLEGAL[:2]],
     "TxnOffsetCommit:topics.name": _TRANSACTED,
@@ -230,6 +232,11 @@ VALUES: Final[dict[str, list[Any]]] = {
     "transactional_id": _TRANSACTIONAL_IDS,
     "v3_and_below_transactional_id": _TRANSACTIONAL_IDS,
     "InitProducerId:transactional_id": [None, None, Ref("id", "t"), Ref("id", "t"), ""],
+    "transactional_ids": _TRANSACTIONAL_IDS,
+    "state_filters": ["Ongoing", "Empty", "CompleteAbort", "nonsense"],
+    "producer_id_filters": _PRODUCERS,
+    "duration_filter": [-1, -1, -1, 3_600_000],
+    "transactional_id_pattern": [None, None, "", ".*", "no-such-.*", "(", "*"],
     "transaction_timeout": [timedelta(seconds=60), timedelta(seconds=60), timedelta(days=10)],
     "producer_id": _PRODUCERS,
     "v3_and_below_producer_id": _PRODUCERS,

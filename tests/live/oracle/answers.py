@@ -20,6 +20,7 @@ _KEPT: Final = {
     "partition_index",
     "group_id",
     "group_state",
+    "transactional_id",
     "key",
     "member_id",
     "resource_type",

@@ -60,10 +60,12 @@ def _offset_fetch(version: int) -> Strategy:
     return groups.map(lambda drawn: {**drawn[0], "groups": list(drawn)})
 
 
+some_ids: Final = st.lists(transactional_ids, min_size=1, max_size=3, unique=True).map(tuple)
+
+
 def _find_coordinator(version: int) -> Strategy:
     of_group = fields(key_type=GROUP_KEY, coordinator_keys=some_groups)
-    ids = st.lists(transactional_ids, min_size=1, max_size=3, unique=True).map(tuple)
-    of_id = fields(key_type=TRANSACTIONAL_KEY, coordinator_keys=ids)
+    of_id = fields(key_type=TRANSACTIONAL_KEY, coordinator_keys=some_ids)
     asked = of_group if version == 0 else of_group | of_id
     return asked.map(lambda drawn: {**drawn, "key": drawn["coordinator_keys"][0]})  # type: ignore[index]
 
@@ -133,6 +135,17 @@ def _txn_offset_commit(version: int) -> Strategy:
     )
 
 
+def _write_txn_markers(version: int) -> Strategy:
+    # Of a topic that does not exist, because a marker stays.
+    topics = [{"name": "missing", "partition_indexes": (0,)}]
+    return fields(markers=[{**_NO_ONE, "coordinator_epoch": 0, "topics": topics}])
+
+
+def _list_transactions(version: int) -> Strategy:
+    expressions = st.sampled_from((None, "", ".*", "a.*", "("))
+    return fields(duration_filter=-1, transactional_id_pattern=expressions)
+
+
 # -- the cluster ------------------------------------------------------------------------------
 
 
@@ -170,6 +183,9 @@ GROUP_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
         transactional_id=transactional_ids, committed=flags, **_NO_ONE
     ),
     "TxnOffsetCommit": _txn_offset_commit,
+    "WriteTxnMarkers": _write_txn_markers,
+    "ListTransactions": _list_transactions,
+    "DescribeTransactions": lambda version: fields(transactional_ids=some_ids),
     "DeleteGroups": lambda version: fields(groups_names=some_groups),
     "OffsetDelete": _offset_delete,
     "DescribeCluster": _describe_cluster,

@@ -78,6 +78,9 @@ READS: list[tuple[str, Values]] = [
     ("OffsetForLeaderEpoch", {"replica_id": -1, "topics": _BY_TOPIC}),
     ("FindCoordinator", {"key": "app", "coordinator_keys": ("app", "other")}),
     ("ListGroups", {}),
+    # Filtered, because the broker has the catalog's transactions, too.
+    ("ListTransactions", {"state_filters": ("PrepareEpochFence", "nonsense")}),
+    ("DescribeTransactions", {"transactional_ids": ("app", "other")}),
     ("DescribeGroups", {"groups": ("app", "other"), "include_authorized_operations": True}),
     ("ConsumerGroupDescribe", {"group_ids": ("app",)}),
     (

@@ -173,6 +173,7 @@ def _words() -> Iterator[tuple[str, Values]]:
     for word in ("nonsense", ""):
         yield "ListGroups", {"states_filter": (word,)}
         yield "ListGroups", {"types_filter": (word,)}
+        yield "ListTransactions", {"state_filters": (word,)}
     component = {"entity_type": "nonsense", "match_type": 0, "match": "nobody"}
     yield "DescribeClientQuotas", {"components": [component]}
 

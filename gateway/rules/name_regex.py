@@ -1,0 +1,86 @@
+"""Regular expressions of clients over names, in RE2's syntax as on a broker.
+
+Brokers evaluate expressions over topics (KIP-848) and over transactional ids (KIP-1152) by RE2/J,
+and over all names of the cluster; the gateway evaluates them over the client's own names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import re2
+
+from protocol.pausing import paced
+
+MAX_COMPILED_BYTES: Final = 1 << 20
+"""Bytes of a compiled expression: an expression that would take more is rejected."""
+
+MAX_REPEATED_BYTES: Final = 1 << 18
+"""Bytes of a compiled expression with repetitions, because matching a name may visit all of
+them."""
+
+MAX_REPETITIONS: Final = 500
+"""The most ``*``, ``+``, ``?``, ``{`` and ``[`` in an expression. RE2 takes up to a second to
+compile twenty times as many, and the time to match a name grows with each of them."""
+
+MAX_UNICODE_CLASSES: Final = 20
+"""The most classes like ``\\pL`` in an expression. Each stands for hundreds of ranges: RE2 took
+seconds and 300 MB to parse ten thousand of them, whatever the limit of the compiled expression."""
+
+
+class InvalidRegex(Exception):
+    """RE2 cannot parse the expression, or the expression costs too much; the text says why."""
+
+
+class NameRegex:
+    """A compiled expression over topic names or ids. Matching takes time linear in the name and in
+    the expression. Neither matching nor compiling can be interrupted, so an expression that would
+    take long is rejected. Raises InvalidRegex."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, pattern: str) -> None:
+        repetitions = _check_cost(pattern)
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = MAX_REPEATED_BYTES if repetitions else MAX_COMPILED_BYTES
+        # Groups are not used, and capturing them would slow down each step of a match.
+        options.never_capture = True
+        try:
+            self._compiled = re2.compile(pattern, options=options)
+        except (re2.error, UnicodeError) as error:
+            raise InvalidRegex(_text(error)) from error
+
+    @property
+    def instructions(self) -> int:
+        """The instructions of the compiled expression: matching may visit all of them for each byte
+        of a name."""
+        return int(self._compiled.programsize)
+
+    def matches(self, name: str) -> bool:
+        """Whether the whole expression matches the name."""
+        return self._compiled.fullmatch(name) is not None
+
+    def matching(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The names that the whole expression matches, in their order."""
+        matches = self._compiled.fullmatch
+        # A pause before each name: one name may take 20 ms.
+        return tuple(name for name in paced(names, every=1) if matches(name) is not None)
+
+
+def _check_cost(pattern: str) -> int:
+    """The number of repetitions and classes in an expression, including escaped ones. Raises
+    InvalidRegex if there are so many, or so many Unicode classes, that RE2 would take long."""
+    of_groups = pattern.count("(?") - pattern.count(r"\(?")
+    repetitions = sum(map(pattern.count, "*+?{[")) - of_groups
+    if repetitions > MAX_REPETITIONS:
+        raise InvalidRegex(f"it has more than {MAX_REPETITIONS} repetitions and classes")
+    if pattern.count(r"\p") + pattern.count(r"\P") > MAX_UNICODE_CLASSES:
+        raise InvalidRegex(rf"it has more than {MAX_UNICODE_CLASSES} classes like \pL")
+    return repetitions
+
+
+def _text(error: Exception) -> str:
+    reason = error.args[0] if error.args else error
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
