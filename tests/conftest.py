@@ -82,6 +82,7 @@ TOGETHER = (
     ),
     (
         "tree/test_admin_of_both",
+        "tree/test_broker_configs",
         "tree/test_far_names",
         "tree/test_group_clients",
         "tree/test_groups",
