@@ -45,7 +45,7 @@ from gateway.rules.rename import GROUP_ID, NO_ID, Rejections, RequestRenamer
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
-from protocol.pausing import eased, paced
+from protocol.pausing import eased, may_pause, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -54,6 +54,9 @@ RECORDS: Final = int(Kind.RECORDS)
 
 COLLECT_LIMIT: Final = 4 * 1024 * 1024
 """The most bytes to request; a larger batch still arrives whole."""
+
+MANY_SPANS: Final = 2_048
+"""Spans of a response that are restored in one go: some 3 ms."""
 
 _TOO_MANY_PARTITIONS: Final = (
     f"A share session has at most {SHARE_SESSION_PARTITIONS} partitions here."
@@ -198,11 +201,13 @@ def response(
 ) -> list[Edit] | bytes:
     """Restore the topic ids and addresses, and add the errors of topics that the broker did not
     get. Records of topics that the client may not read any more are left out. Raises ProtocolError
-    for a topic that was not requested."""
+    for a topic that was not requested, and ManyItems for many if it is not restored in slices."""
     plan, asked = exchange.plan, exchange.kept
     if not isinstance(asked, AskedShare):  # the gateway's own answer
         return generic.response(state, exchange, buf, start, end)
     spans = generic.response_spans(plan, buf, start, end)
+    if len(spans) > MANY_SPANS and not may_pause():
+        raise generic.ManyItems
     flow = exchange.flow or state.flow(plan.api_key, plan.version, b"")
     spelled = exchange.spelled_ids or {}
     clients: list[bytes] = []
