@@ -25,7 +25,6 @@ from gateway.rules.declaration import (
     DESCRIBE,
     READ,
     Do,
-    Effect,
     ItemShape,
     Needs,
     Topics,
@@ -95,7 +94,6 @@ DESCRIBE_OFFSETS = Api(
     (0, 1),
     Do.REWRITE,
     null=Do.FILTER,
-    effect=Effect.DESCRIPTION,
     needs=Needs(topic=DESCRIBE, group=DESCRIBE, empty_group=True),
     topics=(
         TopicShape(
