@@ -20,6 +20,7 @@ from gateway.decision import Denied
 from gateway.error_codes import (
     FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
+    GROUP_ID_NOT_FOUND,
     INVALID_REGULAR_EXPRESSION,
     INVALID_REQUEST,
     UNKNOWN_MEMBER_ID,
@@ -194,11 +195,15 @@ class RegexSubscriptions:
         why = "The subscription of this member is not known here; it must join again."
         return Denied(FENCED_MEMBER_EPOCH, why, "request")
 
-    def on_response(self, sent: Sent, response: Any) -> None:
-        """Learn from the broker's response to a forwarded heartbeat."""
+    def on_response(self, sent: Sent, response: Any, heard: set[MemberKey] | None = None) -> None:
+        """Learn from the broker's response to a forwarded heartbeat. If the broker has no such
+        member, or group, this connection has not ``heard`` of the member any more: the broker
+        decides its next heartbeat, too."""
         code = response.error_code
         if code in MEMBERSHIP_ENDED:
             self._members.forget(sent.member)
+        if heard is not None and (code in MEMBERSHIP_ENDED or code == GROUP_ID_NOT_FOUND):
+            heard.discard(sent.member)
         if code:
             return
         scope, group_id, member_id = sent.member

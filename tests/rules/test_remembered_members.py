@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gateway.decision import Denied
+from gateway.error_codes import GROUP_ID_NOT_FOUND
 from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
 from gateway.rules.regex_subscriptions import RegexSubscriptions
+from protocol import messages
 from tests.rules.heartbeats import (
     FENCED_MEMBER_EPOCH,
     LEAVE,
@@ -164,3 +166,19 @@ def test_version_0_is_not_asked_for() -> None:
     worker, heard = RegexSubscriptions(), set[MemberKey]()
     body = heartbeat(3, version=0)
     assert on_request(worker, 0, body, known((), 1), "", heard=heard) == Forward(body, None)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("code", [GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID])
+def test_one_that_the_broker_rejects_is_asked_for_again(code: int, version: int) -> None:
+    """The broker, not the gateway, says again that it has no such member, or no such group."""
+    worker, heard = RegexSubscriptions(), set[MemberKey]()
+    body = heartbeat(3, ("a:users",), "" if version else None, version=version)
+    outcome = on_request(worker, version, body, known((), 1), "", heard=heard)
+    assert isinstance(outcome, Forward)
+    assert heard == {("", "g", "m")}
+    answer = messages.parse("ConsumerGroupHeartbeatResponse", 1, response(code))
+    assert outcome.sent is not None
+    worker.on_response(outcome.sent, answer, heard)
+    assert heard == set()
+    assert isinstance(on_request(worker, 1, heartbeat(3), known((), 1), "", heard=heard), Unheard)

@@ -126,7 +126,7 @@ def response(
     exchange.spelled = state.spelled
     if isinstance(exchange.kept, SentHeartbeat):
         answer = messages.parse("ConsumerGroupHeartbeatResponse", plan.version, buf[start:end])
-        state.worker.regexes.on_response(exchange.kept.sent, answer)
+        state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
     spans = generic.response_spans(plan, buf, start, end)
     hidden = subscriptions.hidden_ids(state, spans)
     if not hidden:
