@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from gateway.decision import Denied
-from gateway.views.access import Access
 
 SHARE_SESSIONS_PER_CONNECTION: Final = 16
 """Java's consumer has one share session per broker connection; a client that opens more loses the
 oldest."""
 
-ShareSessionKey: TypeAlias = tuple[str | None, str | None]
-"""The client's group id and the member id, by which brokers tell share sessions apart."""
+ShareSessionKey: TypeAlias = tuple[bytes, str]
+"""The broker's group id and the member id, by which brokers tell share sessions apart."""
 
 
 @dataclass(slots=True)
@@ -25,14 +24,22 @@ class ShareSession:
     read, and the gateway adds the errors of the others, until the member may read them.
     """
 
-    access: Access
-    """The access with which the topics were decided."""
-
     partitions: dict[bytes, set[int]] = field(default_factory=dict)
     """Every topic of the session, by the client's topic id -> its partitions."""
 
     forwarded: dict[bytes, bytes] = field(default_factory=dict)
     """The topics that the broker has in the session: the client's topic id -> the broker's."""
 
+    clients: dict[bytes, bytes] = field(default_factory=dict)
+    """The same, by the broker's topic id."""
+
     denied: dict[bytes, Denied] = field(default_factory=dict)
     """The other topics, by the client's topic id."""
+
+    stale: bool = False
+    """Whether the catalog has changed since the topics were decided."""
+
+    @property
+    def size(self) -> int:
+        """The number of its partitions."""
+        return sum(map(len, self.partitions.values()))

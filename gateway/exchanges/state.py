@@ -279,6 +279,8 @@ class ConnectionState:
         self.view = access.view
         for session in (self.fetch_sessions or {}).values():
             session.stale = True
+        for share_session in (self.share_sessions or {}).values():
+            share_session.stale = True
 
     def still_reaches(
         self, operation: int, spelled: Iterable[tuple[bytes, bytes]], *, by_id: bool

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog.entities import TopicEntry
+from gateway.apis.share_records.share_sessions import MOST_DENIED
+from gateway.catalog.entities import Link, Namespace, TopicEntry
+from gateway.catalog.freezes import Frozen
 from gateway.error_codes import (
     INVALID_REQUEST,
     SHARE_SESSION_LIMIT_REACHED,
@@ -20,12 +22,14 @@ from gateway.error_codes import (
 )
 from gateway.exchanges.share_session import SHARE_SESSIONS_PER_CONNECTION
 from gateway.names import LogicalName
+from gateway.views.view import View
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.scenarios.entities import entity
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, topic_id
 from tests.session.producing import batch
+from tests.session.test_trees import tree_pair
 
 GROUP = "READ GROUP app"
 TOPICS = ("team-a..a", "team-a..b", "team-a..c", "team-b..x")
@@ -322,54 +326,191 @@ def test_an_unknown_code_is_an_error_like_others() -> None:
     assert (int(got.error_code), got.responses) == (12345, ())
 
 
-def test_one_topic_under_two_ids() -> None:
-    """A link has an id of its own, under which a client may know the same topic."""
-    linked = TopicEntry("team-a..a", LogicalName("team-a", "a"), topic_id=topic_id(98).bytes)
-    member = Member(entries=[linked])
-    member.asks({98: [0]})
+def moved(number: int) -> TopicEntry:
+    """The entry of topic 1 after a move; clients know it by this id."""
+    return TopicEntry("team-a..a", LogicalName("team-a", "a"), topic_id(number).bytes)
+
+
+def test_a_move_gives_the_session_a_new_id_of_its_topic() -> None:
+    """A broker adds what a request names before it forgets, and knows both by one id."""
+    member = Member()
+    member.asks({1: [0]})
     member.gets(1)
-    member.asks({98: [1]})
+    member.pair.log.append([moved(99)])
+    member.pair.catalog_changed()
+    member.asks({99: [0]}, {1: [0]})
+    assert member.at_broker == {(1, 0)}
     assert errors(member.gets(1)) == {}
-    assert member.at_broker == {(1, 0), (1, 1)}
-    assert INVALID_REQUEST not in errors(member.gets() if member.asks() else None).values()
+    member.pair.log.append([moved(100)])
+    member.pair.catalog_changed()
+    member.asks({100: [0]})
+    assert member.at_broker == {(1, 0)}
+    assert errors(member.gets(1)) == {(99, 0): UNKNOWN_TOPIC_ID}
 
 
-_numbers = st.sampled_from([1, 2, 3, 4, 77])
+def test_one_topic_under_two_ids() -> None:
+    """A link has an id of its own, by which a client may know the same topic. The id that was first
+    in the session stays, whatever changes."""
+    entries = [Link(LogicalName("team-b", "same"), "team-a..a", topic_id(200).bytes)]
+    member = Member()
+    member.pair.log.append([TopicEntry("team-a..a", LogicalName("team-a", "a")), *entries])
+    member.pair.catalog_changed()
+    member.asks({200: [0]})
+    assert errors(member.gets(1)) == {}
+    member.asks({1: [0]})
+    assert errors(member.gets(1)) == {(1, 0): INVALID_REQUEST}
+    member.pair.log.append([Namespace("team-c")])
+    member.pair.catalog_changed()
+    member.asks()
+    assert member.at_broker == {(1, 0)}
+    assert errors(member.gets(1)) == {(1, 0): INVALID_REQUEST}
+    member.asks({}, {200: [0]})
+    assert member.at_broker == {(1, 0)}, "under the other id now"
+    assert errors(member.gets(1)) == {}
+
+
+def test_a_frozen_topic_is_read_and_acknowledged_until_its_name_changes_hands() -> None:
+    member = Member()
+    member.asks({1: [0], 2: [0]})
+    member.gets(1)
+    member.asks({1: [0]}, acks=True)
+    view = member.pair.view
+    frozen = View(view.settings, view.snapshot, view.policies, Frozen(frozenset({"team-a:a"})))
+    member.pair.see(frozen)
+    assert not member.pair.reset
+    response = member.gets(1)
+    assert errors(response) == {}
+    assert response.responses[0].partitions[0].records == RECORDS
+    sent = member.asks({1: [0]}, acks=True)
+    assert [topic.topic_id for topic in sent.topics] == [topic_id(1)]
+    assert sent.forgotten_topics_data == ()
+    assert errors(member.gets(1)) == {}
+
+
+def test_entries_of_one_topic_are_one_entry() -> None:
+    member = Member()
+    request = messages.message_class("ShareFetchRequest", VERSION)
+    values = {"group_id": "app", "member_id": "m1", "share_session_epoch": 0}
+    topics = [*listed({1: [0]}), *listed({1: [1]}), *listed({1: [0]})]
+    sent = member.pair.ask("ShareFetch", VERSION, entity(request, {**values, "topics": topics}))
+    assert {each.partition_index for (topic,) in [sent.topics] for each in topic.partitions} == {
+        0,
+        1,
+    }
+
+
+@pytest.mark.parametrize("nothing", ["group_id", "member_id"])
+@pytest.mark.parametrize("api", ["ShareFetch", "ShareAcknowledge"])
+def test_no_group_and_no_member(api: str, nothing: str) -> None:
+    """A broker's answer; the gateway does not leave it to the broker: rights are of groups."""
+    member = Member(RIGHTS[0], home="team-a")
+    member.pair.authorizer = Allowing([*RIGHTS, "READ GROUP team-a:app"])
+    member.pair.catalog_changed()
+    values = {"group_id": "app", "member_id": "m1", "share_session_epoch": 0, "topics": []}
+    request = entity(messages.message_class(f"{api}Request", VERSION), {**values, nothing: None})
+    assert member.pair.ask(api, VERSION, request) is None
+    assert member.pair.answer(api, VERSION).error_code == INVALID_REQUEST
+
+
+def test_spellings_of_a_group_are_one_session_in_a_tree() -> None:
+    pair = tree_pair()
+    request = messages.message_class("ShareFetchRequest", VERSION)
+    for epoch, group in enumerate(["app", ":la:tracking:app", "/la/tracking/app"]):
+        values = {"group_id": group, "member_id": "m1", "share_session_epoch": epoch, "topics": []}
+        sent = pair.ask("ShareFetch", VERSION, entity(request, values))
+        assert sent.group_id == "app"
+        response = messages.message_class("ShareFetchResponse", VERSION)
+        assert pair.reply("ShareFetch", VERSION, entity(response, {})).error_code == 0
+
+
+@pytest.mark.parametrize("denied", [MOST_DENIED, MOST_DENIED + 1])
+def test_a_session_of_too_many_topics_that_may_not_be_read(denied: int) -> None:
+    member = Member(RIGHTS[0])
+    sent = member.asks({1: [0], 2: range(denied)})
+    assert (sent is None) is (denied > MOST_DENIED)
+    if sent is None:
+        answer = member.pair.answer("ShareFetch", VERSION)
+        assert answer.error_code == SHARE_SESSION_LIMIT_REACHED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"topics": [*listed({1: range(30_000)}), *listed({1: [0]}) * 30]},
+        {"topics": listed({1: [0]}) * 30_000},
+        {"forgotten_topics_data": [{"topic_id": 1, "partitions": [*range(30_000)]}] * 30},
+    ],
+    ids=["partitions", "topics", "forgotten"],
+)
+def test_a_request_that_is_too_long_is_not_looked_at(body: dict[str, Any]) -> None:
+    member = Member()
+    member.asks({1: range(9_000)})
+    member.gets()
+    values = {"group_id": "app", "member_id": "m1", "share_session_epoch": 1, **body}
+    request = entity(messages.message_class("ShareFetchRequest", VERSION), values)
+    assert member.pair.ask("ShareFetch", VERSION, request) is None
+    answer = member.pair.answer("ShareFetch", VERSION)
+    assert answer.error_code == SHARE_SESSION_LIMIT_REACHED
+
+
+_numbers = st.sampled_from([1, 2, 3, 4, 77, 100, 101])
 _partitions = st.dictionaries(_numbers, st.sets(st.integers(0, 2), min_size=1), max_size=3)
 _rights = st.sets(st.sampled_from(RIGHTS))
-_steps = st.lists(
-    st.tuples(_partitions, _partitions, st.booleans(), st.none() | _rights), max_size=5
-)
+_changes = st.none() | _rights | st.sampled_from([100, 101])
+_steps = st.lists(st.tuples(_partitions, _partitions, st.booleans(), _changes), max_size=5)
+
+
+class World:
+    """A member, its rights, and the id by which clients know topic 1 (a move gives it another)."""
+
+    def __init__(self, rights: set[str]) -> None:
+        self.member = Member(*rights, "READ TOPIC none")
+        self.rights = rights
+        self.first = 1
+
+    def changes(self, change: set[str] | int | None) -> None:
+        if isinstance(change, int):
+            self.first = change
+            self.member.pair.log.append([moved(change)])
+            self.member.pair.catalog_changed()
+        elif change is not None:
+            self.rights = change
+            self.member.may(*change)
+
+    def broker(self, number: int) -> int | None:
+        """The broker's number of the topic that a client may read by this id now."""
+        own = 1 if number == self.first else number
+        if own not in range(1, 5) or (own == 1 and number != self.first):
+            return None
+        return own if RIGHTS[own - 1] in self.rights else None
 
 
 @given(_rights, _partitions, _steps)
 def test_the_broker_has_what_was_asked_for_and_may_be_read(
     rights: set[str],
     first: dict[int, set[int]],
-    steps: list[tuple[dict[int, set[int]], dict[int, set[int]], bool, set[str] | None]],
+    steps: list[tuple[dict[int, set[int]], dict[int, set[int]], bool, set[str] | int | None]],
 ) -> None:
-    """After each request, whatever it adds or forgets and whatever right has changed before it, or
-    before its response."""
-    member = Member(*rights, "READ TOPIC none")
+    """After each request, whatever it adds or forgets and whatever right has changed, or topic was
+    moved, before it or before its response."""
+    world = World(rights)
     asked: set[tuple[int, int]] = set()
-    for adds, forgets, early, changed in [(first, {}, False, None), *steps]:
-        if changed is not None and early:
-            rights = changed
-            member.may(*rights)
-        assert member.asks(adds, forgets) is not None
+    for adds, forgets, early, change in [(first, {}, False, None), *steps]:
+        if early:
+            world.changes(change)
+        assert world.member.asks(adds, forgets) is not None
         asked |= {(number, index) for number, indexes in adds.items() for index in indexes}
         asked -= {(number, index) for number, indexes in forgets.items() for index in indexes}
-        allowed = {number for number in range(1, 5) if RIGHTS[number - 1] in rights}
-        assert member.at_broker == {each for each in asked if each[0] in allowed}
-        answered = sorted({number for number, index in member.at_broker if index == 0})
-        if changed is not None and not early:
-            rights = changed
-            member.may(*rights)
-        still = {number for number in range(1, 5) if RIGHTS[number - 1] in rights}
-        response = member.gets(*answered)
-        refused = {each for each in asked if each[0] not in allowed}
-        late = {(number, 0) for number in answered if number not in still}
-        assert set(errors(response)) == refused | late
+        read = {each for each in asked if world.broker(each[0]) is not None}
+        at_broker = {(world.broker(number), index) for number, index in read}
+        assert world.member.at_broker == at_broker
+        clients = {world.broker(number): number for number, _ in read}
+        answered = sorted(number for number, index in world.member.at_broker if index == 0)
+        if not early:
+            world.changes(change)
+        response = world.member.gets(*answered)
+        late = {(clients[each], 0) for each in answered if world.broker(clients[each]) is None}
+        assert set(errors(response)) == (asked - read) | late
         for topic in response.responses:
             for each in topic.partitions:
                 assert bool(each.records) is (not each.error_code)

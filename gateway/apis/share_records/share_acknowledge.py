@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.share_records.share_sessions import FINAL_EPOCH, FIRST_EPOCH, no_session
+from gateway.apis.share_records.share_sessions import (
+    FINAL_EPOCH,
+    FIRST_EPOCH,
+    NO_LEADER,
+    NO_MEMBER,
+    no_session,
+    share_session_key,
+)
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
@@ -36,13 +43,15 @@ def request(
     """Forward what the client may acknowledge, if the session is this connection's."""
     plan, body = exchange.plan, buf[start:end]
     outcome = generic.request(state, exchange, buf, start, end)
+    if isinstance(outcome, (Answer, Refresh)):
+        return outcome
     asked = messages.parse(f"{plan.name}Request", plan.version, body)
-    key = (asked.group_id, asked.member_id)
-    opens = asked.share_session_epoch == FIRST_EPOCH  # which the broker rejects
-    known = opens or state.share_session(key) is not None
-    if not known and not isinstance(outcome, (Answer, Refresh)):
+    key, epoch = share_session_key(exchange.ids or set(), asked), asked.share_session_epoch
+    if key is None:
+        return generic.answer_error(exchange, body, NO_MEMBER)
+    if epoch != FIRST_EPOCH and state.share_session(key) is None:  # a broker rejects the first
         return no_session(exchange, body)
-    if asked.share_session_epoch == FINAL_EPOCH:
+    if epoch == FINAL_EPOCH:
         exchange.kept = LastOfSession(key)
     return outcome
 
@@ -66,6 +75,7 @@ API = Api(
         TopicShape(
             Topics("topics", "name", *_PARTITIONS),
             Topics("responses", "name", *_PARTITIONS),
+            {"current_leader": NO_LEADER},
             always_asked=True,
             error_of_all=True,
         ),

@@ -20,10 +20,15 @@ from gateway.apis.counting import ERROR_CODE, TOPIC_ID, count_errors, report_den
 from gateway.apis.share_records.share_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
+    MOST_DENIED,
+    NO_MEMBER,
     SHARE_SESSION_PARTITIONS,
     Withheld,
     advance,
+    is_too_large,
+    is_too_long,
     no_session,
+    share_session_key,
     with_errors,
     without_topics,
 )
@@ -42,10 +47,11 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import KIB, READ, Do, Needs, Waits
 from gateway.rules.partial import error_response
 from gateway.rules.rename import GROUP_ID, NO_ID, Rejections, RequestRenamer
+from gateway.views.access import Access
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
-from protocol.pausing import eased, may_pause, paced
+from protocol.pausing import FEW, eased, may_pause, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -59,18 +65,22 @@ MANY_SPANS: Final = 2_048
 """Spans of a response that are restored in one go: some 3 ms."""
 
 _TOO_MANY_PARTITIONS: Final = (
-    f"A share session has at most {SHARE_SESSION_PARTITIONS} partitions here."
+    f"A share session has at most {SHARE_SESSION_PARTITIONS} partitions here, and at most"
+    f" {MOST_DENIED} that its member may not read."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AskedShare(Kept):
     """The session as it is once the broker has answered the request (``session`` None: it ends), as
-    it was ``decided``, the topics that are named beside it (the client's ids -> the broker's), and
-    those of which records are acknowledged (the client's ids).
+    it was ``decided`` with this ``access``.
+
+    ``named`` has the broker's ids of the topics that the request names, by the client's ids;
+    ``acknowledged`` the client's ids of those of which it acknowledges records.
     """
 
     key: ShareSessionKey
+    access: Access
     session: ShareSession | None
     decided: ShareSession
     named: Mapping[bytes, bytes] = field(default_factory=dict)
@@ -91,20 +101,24 @@ def request(
     if renamer.rejections is not None:
         return generic.reject(state, exchange, body, renamer.rejections)
     asked = messages.parse(f"{plan.name}Request", plan.version, body)
-    key, epoch = (asked.group_id, asked.member_id), asked.share_session_epoch
+    key, epoch = share_session_key(renamer.ids, asked), asked.share_session_epoch
+    if key is None:
+        return generic.answer_error(exchange, body, NO_MEMBER)
     before = None if epoch == FIRST_EPOCH else state.share_session(key)
     if before is None and epoch != FIRST_EPOCH:
         return no_session(exchange, body)
-    if before is not None and epoch != FINAL_EPOCH and _goes_on(state, before, spans):
-        _expect(state, exchange, AskedShare(key, before, before))
+    if before is not None and epoch != FINAL_EPOCH and _goes_on(before, spans):
+        _expect(state, exchange, AskedShare(key, state.access, before, before))
         return sorted(renamer.edits + _smaller(spans))
-    after = advance(asked, before, state.access, lambda ids: judged(state, exchange, ids))
+    if before is not None and before.size > FEW:
+        generic.in_slices(exchange)
+    if is_too_long(asked):
+        return _too_large(exchange, body)
+    after = advance(asked, before, lambda ids: judged(state, exchange, ids))
     if not exchange.refreshed and _may_be_new(after.session, spans):
         return Refresh.TOPICS
-    if sum(map(len, eased([*after.session.partitions.values()]))) > SHARE_SESSION_PARTITIONS:
-        count_errors(exchange, [SHARE_SESSION_LIMIT_REACHED])
-        code, why = SHARE_SESSION_LIMIT_REACHED, _TOO_MANY_PARTITIONS
-        return Answer(error_response(plan.api, plan.version, body, code, why))
+    if is_too_large(after.session):
+        return _too_large(exchange, body)
     _report(state, exchange, before, after.session, spans)
     keeps = None if epoch == FINAL_EPOCH else after.session
     left = messages.write(after.request)
@@ -112,18 +126,26 @@ def request(
     renamer = generic.renamer_for(state, exchange)
     renamer.add([span for span in eased(spans) if span[0] == GROUP_ID])
     acknowledged = tuple(one for one in _acknowledged(asked) if one in after.named)
-    about = AskedShare(key, keeps, after.session, after.named, acknowledged, after.withheld)
+    about = AskedShare(
+        key, state.access, keeps, after.session, after.named, acknowledged, after.withheld
+    )
     _expect(state, exchange, about)
     return Forward(plan, splice(left, 0, len(left), sorted(renamer.edits + _smaller(spans))))
+
+
+def _too_large(exchange: Exchange, body: bytes) -> Answer:
+    count_errors(exchange, [SHARE_SESSION_LIMIT_REACHED])
+    plan, code = exchange.plan, SHARE_SESSION_LIMIT_REACHED
+    return Answer(error_response(plan.api, plan.version, body, code, _TOO_MANY_PARTITIONS))
 
 
 def judged(
     state: ConnectionState, exchange: Exchange, ids: Iterable[bytes]
 ) -> tuple[Mapping[bytes, bytes], Mapping[bytes, Denied]]:
     """The broker's ids of topics, by the client's ids, and the denials of the topics that the
-    client may not read."""
+    client may not read. A frozen topic is the client's until its name changes hands."""
     plan, index = exchange.plan, state.worker.cluster.index
-    renamer = RequestRenamer(state.access, plan.needs, index, plan.flexible, {})
+    renamer = RequestRenamer(state.access.thawed(), plan.needs, index, plan.flexible, {})
     renamer.add([(TOPIC_ID, 0, 0, one) for one in eased([*ids])])
     rejections = renamer.rejections or Rejections()
     return (
@@ -146,9 +168,9 @@ def _of_id(why: Denied) -> Denied:
     return why
 
 
-def _goes_on(state: ConnectionState, session: ShareSession, spans: list[Span]) -> bool:
+def _goes_on(session: ShareSession, spans: list[Span]) -> bool:
     """Whether a request neither names topics nor needs any of the session to be decided again."""
-    if session.access is not state.access or session.denied:
+    if session.stale or session.denied:
         return False
     return all(kind != TOPIC_ID for kind, _, _, _ in eased(spans))
 
@@ -183,8 +205,10 @@ def _expect(state: ConnectionState, exchange: Exchange, asked: AskedShare) -> No
     """Note what the response will be about; the request counts for the session's first topic."""
     plan, index = exchange.plan, state.worker.cluster.index
     exchange.kept = asked
-    asked_for = (*asked.decided.forwarded.items(), *asked.named.items())
-    exchange.spelled_ids = {own: client for client, own in eased(asked_for)}
+    exchange.spelled_ids = asked.decided.clients
+    if asked.named:
+        named = {own: client for client, own in eased([*asked.named.items()])}
+        exchange.spelled_ids = exchange.spelled_ids | named
     lead = index.name_of(next(iter(exchange.spelled_ids), NO_ID))
     exchange.flow = state.flow(plan.api_key, plan.version, lead or b"")
 
@@ -206,7 +230,8 @@ def response(
     if not isinstance(asked, AskedShare):  # the gateway's own answer
         return generic.response(state, exchange, buf, start, end)
     spans = generic.response_spans(plan, buf, start, end)
-    if len(spans) > MANY_SPANS and not may_pause():
+    errors = sum(len(each.partitions) for each in asked.withheld)
+    if (len(spans) > MANY_SPANS or errors > FEW) and not may_pause():
         raise generic.ManyItems
     flow = exchange.flow or state.flow(plan.api_key, plan.version, b"")
     spelled = exchange.spelled_ids or {}
@@ -227,7 +252,8 @@ def response(
             failed = True
     state.keep_share_session(asked.key, None if failed else asked.session)
     late: Mapping[bytes, Denied] = {}
-    if asked.decided.access is not state.access:
+    if asked.access is not state.access:
+        asked.decided.stale = True
         _, late = judged(state, exchange, clients)
     restored = generic.restore(state, exchange, buf, start, end, spans)
     if not late and not asked.withheld:
@@ -246,8 +272,8 @@ def on_change(state: ConnectionState, exchange: Exchange) -> bool:
     asked = exchange.kept
     if not isinstance(asked, AskedShare):
         return True
-    group = (asked.key[0] or "").encode()
-    if isinstance(state.access.group(READ, group), Denied):
+    group = state.access.view.id_to_client(asked.key[0])
+    if group is None or isinstance(state.access.group(READ, group), Denied):
         return False
     return not judged(state, exchange, asked.acknowledged)[1]
 

@@ -6,7 +6,7 @@ several times: the session is kept only when the broker's response has arrived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
@@ -15,9 +15,8 @@ from gateway.apis.counting import count_errors
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, SHARE_SESSION_NOT_FOUND
 from gateway.exchanges.exchange import Answer, Exchange
-from gateway.exchanges.share_session import ShareSession
+from gateway.exchanges.share_session import ShareSession, ShareSessionKey
 from gateway.rules.partial import error_response
-from gateway.views.access import Access
 from protocol.messages import changed, element_class, make
 from protocol.pausing import eased, paced
 
@@ -28,17 +27,27 @@ FINAL_EPOCH: Final = -1
 """The epoch of a request that ends a session."""
 
 SHARE_SESSION_PARTITIONS: Final = 10_000
-"""Partitions in a session; a session with more is rejected."""
+"""Partitions in a session, and in each list of a request; what has more is rejected."""
+
+MOST_DENIED: Final = 1_000
+"""Partitions in a session that the client may not read: each has an error in every response,
+however short its request is."""
 
 _NO_SESSION: Final = "This connection has no such share session."
+
+NO_MEMBER: Final = Denied(INVALID_REQUEST, "The group id or the member id is null.", "request")
+"""As a broker answers."""
 
 SAME_TOPIC: Final = Denied(
     INVALID_REQUEST, "The topic is already in this share session, under another id.", "spelling"
 )
 
-Judge = Callable[[Iterable[bytes]], tuple[Mapping[bytes, bytes], Mapping[bytes, Denied]]]
+NO_LEADER: Final = {"leader_id": -1, "leader_epoch": -1}
+"""The leader beside an error of the gateway's, which is not about leaders."""
+
+Judge = Callable[[Sequence[bytes]], tuple[Mapping[bytes, bytes], Mapping[bytes, Denied]]]
 """(the client's topic ids) -> the broker's id of each topic that the client may read, and the
-denials of the others."""
+denials of the others. Of two ids of one topic the first is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,123 +72,147 @@ class Advanced:
     withheld: tuple[Withheld, ...]
 
 
-def advance(request: Any, before: ShareSession | None, access: Access, judge: Judge) -> Advanced:
-    """Decide a ShareFetchRequest. ``before`` is None for a request that opens a session."""
-    held = before or ShareSession(access)
+def advance(request: Any, before: ShareSession | None, judge: Judge) -> Advanced:
+    """Decide a ShareFetchRequest of at most SHARE_SESSION_PARTITIONS partitions. ``before`` is None
+    for a request that opens a session.
+
+    A broker adds the topics of a request before it forgets others, so what is forgotten is reckoned
+    in the broker's ids: the client may know one topic by two.
+    """
+    held = before or ShareSession()
     named = _named(request)
     final = request.share_session_epoch == FINAL_EPOCH
     partitions = {} if final else _partitions(held, named, request)
-    stale = held.access is not access
-    asked = set(partitions) | set(named) if stale else set(named) | set(held.denied)
-    found, refusals = judge(sorted(asked))
-    own, refused = dict(found), dict(refusals)
-    forwarded = {
-        client: broker
-        for client, broker in eased(() if stale else [*held.forwarded.items()])
-        if client in partitions and client not in refused
-    }
-    taken = {broker: client for client, broker in forwarded.items()}
-    for client, broker in eased([*own.items()]):
-        if taken.setdefault(broker, client) != client:
-            refused[client] = SAME_TOPIC
-            del own[client]
-    forwarded |= {client: broker for client, broker in own.items() if client in partitions}
+    asked = set(partitions) | set(named) if held.stale else set(named) | set(held.denied)
+    own, refused = _judged(held, partitions, asked, judge)
+    forwarded = {client: broker for client, broker in own.items() if client in partitions}
     denied = {client: why for client, why in refused.items() if client in partitions}
-    session = ShareSession(access, partitions, forwarded, denied)
-    values = {
-        "topics": _topics(request, named, own, held, session),
-        "forgotten_topics_data": _forgotten(request, own, held, session),
-    }
+    clients = {broker: client for client, broker in eased([*forwarded.items()])}
+    session = ShareSession(partitions, forwarded, clients, denied)
+    had, has = _at_broker(held), _at_broker(session)
+    topics = _topics(request, named, own, had, has)
+    forgotten = _forgotten(request, topics, had, has)
+    values = {"topics": topics, "forgotten_topics_data": forgotten}
     withheld = tuple(_withheld(session, named, refused))
     return Advanced(session, changed(request, values), own, withheld)
 
 
-def _named(request: Any) -> dict[bytes, Any]:
-    """The topics of a request by the client's topic ids; entries of one topic become one entry."""
-    named: dict[bytes, Any] = {}
+def _named(request: Any) -> dict[bytes, list[Any]]:
+    """The partitions that a request names, by the client's topic ids."""
+    named: dict[bytes, list[Any]] = {}
     for topic in paced(request.topics):
         if topic.topic_id is not None:
-            before = named.get(topic.topic_id.bytes)
-            if before is not None:
-                topic = replace(topic, partitions=(*before.partitions, *topic.partitions))
-            named[topic.topic_id.bytes] = topic
+            named.setdefault(topic.topic_id.bytes, []).extend(topic.partitions)
     return named
 
 
 def _partitions(
-    held: ShareSession, named: Mapping[bytes, Any], request: Any
+    held: ShareSession, named: Mapping[bytes, list[Any]], request: Any
 ) -> dict[bytes, set[int]]:
     """The partitions of the session after this request, by the client's topic ids."""
     if not named and not request.forgotten_topics_data:
         return held.partitions
     partitions = dict(held.partitions)
-    for topic_id, topic in eased(named.items()):
-        indexes = {each.partition_index for each in paced(topic.partitions)}
-        if indexes:
+    for topic_id, listed in eased([*named.items()]):
+        if listed:
+            indexes = {each.partition_index for each in listed}
             partitions[topic_id] = partitions.get(topic_id, set()) | indexes
+    gone: dict[bytes, set[int]] = {}
     for topic in paced(request.forgotten_topics_data):
-        if topic.topic_id is None:
-            continue
-        left = partitions.pop(topic.topic_id.bytes, set()) - set(topic.partitions)
+        if topic.topic_id is not None:
+            gone.setdefault(topic.topic_id.bytes, set()).update(topic.partitions)
+    for topic_id, indexes in eased([*gone.items()]):
+        left = partitions.pop(topic_id, set()) - indexes
         if left:
-            partitions[topic.topic_id.bytes] = left
+            partitions[topic_id] = left
     return partitions
+
+
+def _judged(
+    held: ShareSession, partitions: Mapping[bytes, set[int]], asked: set[bytes], judge: Judge
+) -> tuple[dict[bytes, bytes], dict[bytes, Denied]]:
+    """The broker's ids of the topics that the client may read, of the session and of the request,
+    and the denials of the others. The id by which the broker has a topic stays the topic's."""
+    going_on = [client for client in held.forwarded if client in partitions]
+    first = [client for client in going_on if client in asked]
+    found, refused = judge([*first, *sorted(asked.difference(first))])
+    own = {client: held.forwarded[client] for client in going_on if client not in asked}
+    taken = {broker: client for client, broker in own.items()}
+    denied = dict(refused)
+    for client, broker in eased([*found.items()]):
+        if taken.setdefault(broker, client) == client:
+            own[client] = broker
+        else:
+            denied[client] = SAME_TOPIC
+    return own, denied
+
+
+def _at_broker(session: ShareSession) -> dict[bytes, set[int]]:
+    """The partitions of the session that the broker has, by its own topic ids."""
+    return {
+        broker: session.partitions[client] for client, broker in eased([*session.forwarded.items()])
+    }
 
 
 def _topics(
     request: Any,
-    named: Mapping[bytes, Any],
+    named: Mapping[bytes, list[Any]],
     own: Mapping[bytes, bytes],
-    held: ShareSession,
-    after: ShareSession,
+    had: Mapping[bytes, set[int]],
+    has: Mapping[bytes, set[int]],
 ) -> tuple[Any, ...]:
     """The topics for the broker: those of the request that the client may read, and those of the
     session that it may read now and that the broker does not have."""
     topic_class = element_class(type(request), "topics")
-    topics = [topic for topic in paced(request.topics) if topic.topic_id is None]
-    for topic_id, topic in eased([*named.items()]):
-        if topic_id in own:
-            topics.append(replace(topic, topic_id=UUID(bytes=own[topic_id])))
-    for topic_id, broker in eased([*after.forwarded.items()]):
-        if held.forwarded.get(topic_id) == broker:
-            continue
-        listed = named.get(topic_id)
-        there = {each.partition_index for each in listed.partitions} if listed else set()
-        missing = sorted(after.partitions[topic_id] - there)
-        if missing:
-            values = [{"partition_index": index} for index in missing]
-            topics.append(make(topic_class, {"topic_id": UUID(bytes=broker), "partitions": values}))
-    return tuple(topics)
+    partition_class = element_class(topic_class, "partitions")
+    topics = {own[client]: listed for client, listed in named.items() if client in own}
+    for broker, indexes in eased([*has.items()]):
+        listed = topics.get(broker, [])
+        there = had.get(broker, set()) | {each.partition_index for each in listed}
+        added = [make(partition_class, {"partition_index": each}) for each in indexes - there]
+        if added:
+            topics[broker] = [*listed, *added]
+    return (
+        *(topic for topic in paced(request.topics) if topic.topic_id is None),
+        *(
+            make(topic_class, {"topic_id": UUID(bytes=broker), "partitions": listed})
+            for broker, listed in eased([*topics.items()])
+        ),
+    )
 
 
 def _forgotten(
-    request: Any, own: Mapping[bytes, bytes], held: ShareSession, after: ShareSession
+    request: Any,
+    topics: tuple[Any, ...],
+    had: Mapping[bytes, set[int]],
+    has: Mapping[bytes, set[int]],
 ) -> tuple[Any, ...]:
-    """The partitions that the broker has to forget: those of the request that it has, and those
-    that the client may not read any more."""
+    """The partitions that the broker has to forget: all that it has, or is given here, and that are
+    not in the session after the request."""
+    if request.share_session_epoch == FINAL_EPOCH:
+        return ()
     topic_class = element_class(type(request), "forgotten_topics_data")
-    forgotten = []
-    for topic in paced(request.forgotten_topics_data):
+    given = dict(had)
+    for topic in eased(topics):
         if topic.topic_id is not None:
-            client = topic.topic_id.bytes
-            broker = own.get(client) or held.forwarded.get(client)
-            if broker is not None:
-                forgotten.append(replace(topic, topic_id=UUID(bytes=broker)))
-    for client, broker in eased([*held.forwarded.items()]):
-        if client in after.partitions and after.forwarded.get(client) != broker:
-            indexes = tuple(sorted(held.partitions[client]))
-            values = {"topic_id": UUID(bytes=broker), "partitions": indexes}
+            indexes = {each.partition_index for each in topic.partitions}
+            given[topic.topic_id.bytes] = given.get(topic.topic_id.bytes, set()) | indexes
+    forgotten = []
+    for broker, indexes in eased([*given.items()]):
+        left = tuple(sorted(indexes - has.get(broker, set())))
+        if left:
+            values = {"topic_id": UUID(bytes=broker), "partitions": left}
             forgotten.append(make(topic_class, values))
     return tuple(forgotten)
 
 
 def _withheld(
-    session: ShareSession, named: Mapping[bytes, Any], refused: Mapping[bytes, Denied]
+    session: ShareSession, named: Mapping[bytes, list[Any]], refused: Mapping[bytes, Denied]
 ) -> Iterable[Withheld]:
     """The topics that get errors: those of the session, and those that the request acknowledges
     records of, though it ends the session or forgets them."""
     for topic_id, why in eased([*refused.items()]):
-        entries = named[topic_id].partitions if topic_id in named else ()
+        entries = named.get(topic_id, [])
         acknowledged = {each.partition_index for each in entries if each.acknowledgement_batches}
         indexes = session.partitions.get(topic_id, set()) | acknowledged
         if indexes:
@@ -224,11 +257,37 @@ def without_topics(response: Any, denied: Mapping[bytes, Denied]) -> Any:
 def _error(index: int, why: Denied, *, acknowledged: bool) -> dict[str, object]:
     message = why.message or None
     values: dict[str, object] = {"partition_index": index, "error_code": why.code}
-    values |= {"error_message": message, "records": b""}
+    values |= {"error_message": message, "records": b"", "current_leader": NO_LEADER}
     if acknowledged:
         # Java's consumer takes acknowledgements without an error of their own for done.
         values |= {"acknowledge_error_code": why.code, "acknowledge_error_message": message}
     return values
+
+
+def share_session_key(groups: set[bytes], request: Any) -> ShareSessionKey | None:
+    """The session of a request whose group id the broker knows as the only one of ``groups``; None
+    if it names no group or no member."""
+    if request.group_id is None or request.member_id is None:
+        return None
+    (group,) = groups
+    return group, request.member_id
+
+
+def is_too_long(request: Any) -> bool:
+    """Whether a request names, or forgets, more partitions than a session may have."""
+    for topics in (request.topics, request.forgotten_topics_data):
+        count = 0
+        for topic in paced(topics):
+            count += 1 + len(topic.partitions)
+            if count > 2 * SHARE_SESSION_PARTITIONS:
+                return True
+    return False
+
+
+def is_too_large(session: ShareSession) -> bool:
+    """Whether a session has more partitions, or more denied ones, than it may have."""
+    denied = sum(len(session.partitions[topic_id]) for topic_id in session.denied)
+    return denied > MOST_DENIED or session.size > SHARE_SESSION_PARTITIONS
 
 
 def no_session(exchange: Exchange, body: bytes) -> Answer:
