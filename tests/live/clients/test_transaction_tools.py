@@ -90,7 +90,10 @@ def test_list(begun: Transactions) -> None:
 
 
 def test_list_with_filters(begun: Transactions) -> None:
-    assert [row[0] for row in rows(begun.servers, "list", "--duration-filter", "600000")] == []
+    # A broker takes a transaction that has not begun for an old one, and lists those of other tests.
+    long = [row[0] for row in rows(begun.servers, "list", "--duration-filter", "600000")]
+    assert begun.open not in long
+    assert begun.open in [row[0] for row in rows(begun.servers, "list", "--duration-filter", "0")]
     for pattern, found in (("tx-o.*", [begun.open]), ("tx-", []), ("team-a.*", [])):
         listed = rows(begun.servers, "list", "--transactional-id-pattern", pattern)
         assert [row[0] for row in listed] == found, pattern
