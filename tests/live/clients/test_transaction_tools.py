@@ -90,7 +90,7 @@ def test_list(begun: Transactions) -> None:
 
 
 def test_list_with_filters(begun: Transactions) -> None:
-    # A broker takes a transaction that has not begun for an old one, and lists those of other tests.
+    # A broker takes a transaction that has not begun for an old one, so it lists others, too.
     long = [row[0] for row in rows(begun.servers, "list", "--duration-filter", "600000")]
     assert begun.open not in long
     assert begun.open in [row[0] for row in rows(begun.servers, "list", "--duration-filter", "0")]
