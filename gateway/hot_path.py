@@ -37,6 +37,7 @@ MODULES: Final = {
     "gateway.rules.rename": "every span of every other API, and of Fetch",
     "gateway.rules.restore": "the same for responses",
     "gateway.apis.counting": "finds the flow of each request",
+    "gateway.apis.walking": "the spans of every message of such an API",
     "gateway.apis.generic": "every API without a handler of its own",
     "gateway.apis.records.produce": "every Produce",
     "gateway.apis.records.producer_guarantee": "counts every Produce",

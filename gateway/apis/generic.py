@@ -19,6 +19,7 @@ from gateway.apis.counting import (
     report_denied,
     report_rejections,
 )
+from gateway.apis.walking import request_spans, response_spans
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import (
@@ -45,14 +46,11 @@ from gateway.rules.topic_entries import NO_ALIASES
 from gateway.views.names_of_view import NAMESPACE_RULE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
-from protocol.pausing import eased, let_go, may_pause
+from protocol.pausing import eased, let_go
 from protocol.splice import Edit, splice
-from protocol.walkers import Span, Walker
+from protocol.walkers import Span
 
 SIZED: Final = int(Kind.SIZED)
-
-MAX_SPANS: Final = 100_000
-"""The most names, topic ids and other spans in one request."""
 
 SPELLED_TWICE: Final = Denied(
     INVALID_REQUEST,
@@ -64,32 +62,6 @@ _METADATA_V0: Final = 3 << 16
 """The ``key`` of a plan: API key 3, version 0."""
 
 _NO_TOPIC_AT_ALL: Final = PLACEHOLDER.encode()
-
-
-class TrailingBytes(ProtocolError):
-    """A request has bytes after its last field, from ``stop`` on.
-
-    Kafka ignores such bytes and librdkafka 2.x sends some (3 in Metadata v13). The session decides
-    the request again without them, so that no unparsed bytes reach the broker.
-    """
-
-    def __init__(self, stop: int) -> None:
-        super().__init__("a request has bytes after its end")
-        self.stop = stop
-
-
-class ManyItems(ProtocolError):
-    """A short request has so many items that it must be decided in slices, like a long request."""
-
-    def __init__(self) -> None:
-        super().__init__("a request has many items")
-
-
-def in_slices(exchange: Exchange) -> None:
-    """Require that the request is decided in slices, because it may take a while. Raises ManyItems
-    unless the request is decided in slices already, or was decided before."""
-    if not exchange.checked and not may_pause():
-        raise ManyItems
 
 
 def request(
@@ -195,41 +167,6 @@ def restored_body(state: ConnectionState, exchange: Exchange, body: bytes) -> by
 def whole(body: bytes, result: list[Edit] | bytes) -> bytes:
     """A response body with a handler's edits applied."""
     return result if isinstance(result, bytes) else splice(body, 0, len(body), result)
-
-
-def request_spans(
-    plan: Plan, buf: bytes, start: int, end: int, *, most: float = MAX_SPANS
-) -> list[Span]:
-    """Walk a whole request body.
-
-    Raises TrailingBytes for bytes after the body, and ProtocolError for more than ``most`` spans.
-    """
-    spans: list[Span] = []
-    long = end - start > plan.request_walked_at_once
-    walk = plan.long_request_walk() if long else plan.request_walk
-    stop = walk(buf, start, end, spans)
-    if stop != end:
-        raise TrailingBytes(stop)
-    if len(spans) > most:
-        raise ProtocolError(f"{plan.name} request names more than {most} items")
-    return spans
-
-
-def response_spans(
-    plan: Plan, buf: bytes, start: int, end: int, walk: Walker | None = None
-) -> list[Span]:
-    """Walk a whole response body with ``walk``, or else with the plan's walker. Raises
-    ProtocolError for bytes after the body."""
-    spans: list[Span] = []
-    if walk is None:
-        long = end - start > plan.response_walked_at_once
-        walk = plan.long_response_walk() if long else plan.response_walk
-    stop = walk(buf, start, end, spans)
-    if stop != end:
-        raise ProtocolError(
-            f"{plan.name} v{plan.version} response has {end - stop} bytes after its end"
-        )
-    return spans
 
 
 def renamer_for(

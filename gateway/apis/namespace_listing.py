@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import TOPIC_NAME, count_first_topic
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -193,7 +193,7 @@ def answering(empty: Empty) -> RequestHandler:
         state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
     ) -> Outcome:
         plan, access = exchange.plan, state.access
-        spans = generic.request_spans(plan, buf, start, end)
+        spans = walking.request_spans(plan, buf, start, end)
         found = namespaces_among(access, names_of(spans))
         taken = () if found is None else {*_permitted(access, plan.needs.topic, found.existing)}
         if not taken:

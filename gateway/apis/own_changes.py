@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import (
     ERROR_CODE,
     TOPIC_ID,
@@ -89,7 +89,7 @@ def change(
     like a broker's, under the namespace of the first topic in the request. Items that ``change``
     denied are reported as denials instead, each under its own namespace."""
     plan = exchange.plan
-    spans = generic.request_spans(plan, body, 0, len(body), most=math.inf)
+    spans = walking.request_spans(plan, body, 0, len(body), most=math.inf)
     topics = count_first_topic(state, exchange, spans)
     let_go(spans)
 
@@ -97,7 +97,7 @@ def change(
         answered = await change(state.access, plan.version, body)
         # KIP-599: after THROTTLING_QUOTA_EXCEEDED clients wait for the response's throttle time.
         answer = with_throttle_ms(plan.api_key, plan.version, answered.body, answered.throttle_ms)
-        spans = generic.response_spans(plan, answer, 0, len(answer))
+        spans = walking.response_spans(plan, answer, 0, len(answer))
         codes = Counter(span[3] for span in eased(spans) if span[0] == ERROR_CODE)
         let_go(spans)
         denied = ((name.encode(), why) for name, why in answered.denied)
@@ -115,7 +115,7 @@ def answered_by(change_of: Callable[[NamespaceChanges], Change]) -> RequestHandl
     def request(
         state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
     ) -> Work:
-        generic.request_spans(exchange.plan, buf, start, end)
+        walking.request_spans(exchange.plan, buf, start, end)
         return change(state, exchange, change_of(state.worker.changes), buf[start:end])
 
     return request

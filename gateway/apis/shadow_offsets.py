@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
@@ -27,7 +27,7 @@ def commit_response(
         return generic.response(state, exchange, buf, start, end)
     plan, far = exchange.plan, generic.far_topics(state, exchange)
     assert far is not None
-    generic.response_spans(plan, buf, start, end)
+    walking.response_spans(plan, buf, start, end)
     response: Any = messages.parse(f"{plan.name}Response", plan.version, buf[start:end])
     index = state.worker.cluster.index
     topics = []

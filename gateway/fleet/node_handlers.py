@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import walking
 from gateway.exchanges.api import Api, Around, NodeHandler
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler, ResponseHandler
 from gateway.exchanges.state import ConnectionState
@@ -55,7 +55,7 @@ def _at_node(answer: NodeHandler, handler: RequestHandler) -> RequestHandler:
     ) -> Outcome:
         if not state.on_gateway_node:
             return handler(state, exchange, buf, start, end)
-        generic.request_spans(exchange.plan, buf, start, end)
+        walking.request_spans(exchange.plan, buf, start, end)
         plan = exchange.plan
         exchange.flow = state.flow(plan.api_key, plan.version, b"")
         return answer(exchange, buf[start:end])

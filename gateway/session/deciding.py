@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final
 
 from gateway.apis.counting import report_held_back
-from gateway.apis.generic import TrailingBytes
 from gateway.apis.records.turned_away import turned_away
+from gateway.apis.walking import TrailingBytes
 from gateway.exchanges.exchange import (
     Answer,
     Exchange,

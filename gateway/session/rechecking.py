@@ -8,7 +8,7 @@ connection achieves that.
 
 from __future__ import annotations
 
-from gateway.apis import generic
+from gateway.apis import walking
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
 from gateway.exchanges.exchange import Exchange, Forward, Outcome
 from gateway.exchanges.state import ConnectionState
@@ -72,7 +72,7 @@ def _is_listing(exchange: Exchange) -> bool:
     if plan.api.null is not Do.EXPAND:
         return False
     assert exchange.frame is not None
-    spans = generic.request_spans(plan, *exchange.frame)
+    spans = walking.request_spans(plan, *exchange.frame)
     return not any(kind in (TOPIC_NAME, TOPIC_ID) and value for kind, _, _, value in eased(spans))
 
 

@@ -6,9 +6,9 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.apis.generic import ManyItems, TrailingBytes
 from gateway.apis.records import produce
 from gateway.apis.table import PLANS, any_plan, plan_of, unsupported
+from gateway.apis.walking import ManyItems, TrailingBytes
 from gateway.exchanges.exchange import (
     TURN,
     Answer,

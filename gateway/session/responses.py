@@ -8,7 +8,7 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.apis.generic import ManyItems
+from gateway.apis.walking import ManyItems
 from gateway.exchanges.exchange import Exchange, Stream
 from gateway.exchanges.fetch_stream import FetchStream
 from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, rest_of, write_frame

@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from gateway.acl_model import Operation, ResourceType
-from gateway.apis import generic
+from gateway.apis import walking
 from gateway.apis.counting import ERROR_CODE
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -258,7 +258,7 @@ def shown(name: bytes, kind: str) -> str:
 def errors_of(plan: Plan, buf: bytes, start: int, end: int) -> dict[str, int]:
     """Kafka's names of the error codes in a response, and how often each is there."""
     try:
-        spans = generic.response_spans(plan, buf, start, end)
+        spans = walking.response_spans(plan, buf, start, end)
     except ProtocolError:
         return {}  # its handler reads it in another way
     codes = Counter(value for kind, _, _, value in spans if kind == ERROR_CODE and value)

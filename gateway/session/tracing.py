@@ -14,9 +14,9 @@ from math import inf
 from time import monotonic
 from typing import Final, NamedTuple, TypeVar
 
-from gateway.apis import generic
-from gateway.apis.generic import ManyItems, TrailingBytes
+from gateway.apis import generic, walking
 from gateway.apis.table import APIS, PLANS
+from gateway.apis.walking import ManyItems, TrailingBytes
 from gateway.decision import Denied
 from gateway.exchanges import exchange as exchanges
 from gateway.exchanges.exchange import Exchange, Plan, RequestHandler, ResponseHandler
@@ -247,7 +247,7 @@ class Tracing:
             self._keep_for_again(state, exchange, request)
         request.edits = len(edits or ())
         try:
-            spans = generic.request_spans(plan, *frame, most=inf)
+            spans = walking.request_spans(plan, *frame, most=inf)
         except ProtocolError:
             return  # its handler reads it in another way
         rebuilt = isinstance(outcome, exchanges.Forward)

@@ -5,7 +5,7 @@ The handlers inside see the cluster's own node ids, in requests and in responses
 
 from __future__ import annotations
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler, ResponseHandler
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Declaration, Records
@@ -28,7 +28,7 @@ def request_of(api: Declaration, version: int, handler: RequestHandler) -> Reque
         number = state.worker.number
         if not number:
             return handler(state, exchange, buf, start, end)
-        generic.request_spans(exchange.plan, buf, start, end)
+        walking.request_spans(exchange.plan, buf, start, end)
         spans = spans_of(message, version, buf, start, end, whole=True)
         edits = real_edits(spans, number)
         if not edits:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import walking
 from gateway.exchanges.api import Api, Around, TreeHandler
 from gateway.exchanges.exchange import Exchange, Outcome, Plan, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
@@ -41,7 +41,7 @@ def _in_tree(
     tree = state.tree
     if tree is None:
         return handler(state, exchange, buf, start, end)
-    generic.request_spans(exchange.plan, buf, start, end)
+    walking.request_spans(exchange.plan, buf, start, end)
     found = decide(tree, state.worker.mount, exchange.plan, buf[start:end])
     return handler(state, exchange, buf, start, end) if found is None else found
 

@@ -13,7 +13,7 @@ from time import thread_time
 from typing import Any
 from uuid import UUID
 
-from gateway.apis.generic import MAX_SPANS
+from gateway.apis.walking import MAX_SPANS
 from gateway.slices import SLICE_SECONDS
 from protocol import messages
 from tests.session.pair import Pair, topic_id

@@ -1,4 +1,4 @@
-"""Names that members embed count like all others: for ``generic.MAX_SPANS`` of a request, and for
+"""Names that members embed count like all others: for ``walking.MAX_SPANS`` of a request, and for
 the ``classic_members.SPELLED_LIMIT`` of a connection."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.apis.generic import MAX_SPANS
 from gateway.apis.groups.classic_members import SPELLED_LIMIT
+from gateway.apis.walking import MAX_SPANS
 from protocol.errors import ProtocolError
 from tests.session.pair import Pair, request_frame
 from tests.session.test_members_bytes import join

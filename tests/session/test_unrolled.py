@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.table import plan_of
 from gateway.exchanges.exchange import Exchange, Plan
 from gateway.rules.rename import RequestRenamer
@@ -55,7 +55,7 @@ def request(api: str, version: int, topics: list[str], partitions: int) -> Any:
 def plain(pair: Pair, plan: Plan, body: bytes) -> RequestRenamer:
     """The renamer's decision on the request."""
     renamer = generic.renamer_for(pair.session.state, Exchange(plan, 7, 0.0, len(body)))
-    renamer.add(generic.request_spans(plan, body, 0, len(body)))
+    renamer.add(walking.request_spans(plan, body, 0, len(body)))
     return renamer
 
 

@@ -7,7 +7,7 @@ traffic log. An unknown version gets the response of version 0.
 
 from __future__ import annotations
 
-from gateway.apis import generic
+from gateway.apis import walking
 from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 from gateway.exchanges.api import APIS, Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome
@@ -23,7 +23,7 @@ def request(
 ) -> Outcome:
     """Forward the request unchanged; the broker rejects a malformed software name."""
     plan = exchange.plan
-    generic.request_spans(plan, buf, start, end)
+    walking.request_spans(plan, buf, start, end)
     valid = True
     try:
         name, version = api_versions.client_software(plan.version, buf[start:end])

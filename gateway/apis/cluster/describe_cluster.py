@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.decision import Denied
 from gateway.error_codes import (
     MISMATCHED_ENDPOINT_TYPE,
@@ -42,7 +42,7 @@ def request(
 ) -> Outcome:
     """Forward a request for brokers; reject a request for controllers."""
     plan = exchange.plan
-    generic.request_spans(plan, buf, start, end)
+    walking.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     generic.tell_allowed_operations(state, exchange, buf[start:end])
     denied = rejection(plan.version, buf[start:end])
@@ -54,7 +54,7 @@ def response(
 ) -> list[Edit] | bytes:
     """Drop brokers without an address at this listener; rewrite the addresses of the others."""
     plan = exchange.plan
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     hidden = hidden_nodes(spans, state.addresses)
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)

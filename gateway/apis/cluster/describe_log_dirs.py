@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import count_errors, count_topics, report_rejections
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
@@ -52,7 +52,7 @@ def request(
 ) -> Outcome:
     """Forward the topics of the view under their flat names; null requests all topics."""
     plan, body = exchange.plan, buf[start:end]
-    generic.request_spans(plan, buf, start, end)
+    walking.request_spans(plan, buf, start, end)
     denied = _denial(state.access)
     if denied is not None:
         report_rejections(state, exchange, Rejections(ids={b"kafka-cluster": denied}))
@@ -94,7 +94,7 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
     """Number the directories, restore the topics, and drop topics that were not requested or that
     the view hides."""
     plan = exchange.plan
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     count_errors(exchange, [value for kind, _, _, value in spans if kind == Kind.ERROR_CODE])
     answer = messages.parse(_RESPONSE, plan.version, buf[start:end])
     # Sorted by path, so that a directory has the same number in every response of a broker.

@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.configs import other_resources
 from gateway.apis.configs.other_resources import (
     DESCRIBE,
@@ -69,7 +69,7 @@ def request(
 ) -> Outcome:
     """Forward resources under the broker's names, or carry the request out."""
     plan = exchange.plan
-    generic.request_spans(plan, buf, start, end)
+    walking.request_spans(plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.CATALOG
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
@@ -81,7 +81,7 @@ def request(
     if isinstance(left, Answer):
         return left
     body = left
-    spans = generic.request_spans(plan, body, 0, len(body))
+    spans = walking.request_spans(plan, body, 0, len(body))
     if _is_done_here(state, plan, body, spans, others):
         together = dict.fromkeys(others.names, other_resources.BESIDE_NAMESPACES)
         left = _without(state, exchange, requested, body, together)
@@ -146,7 +146,7 @@ def _is_done_here(
 def _forward(state: ConnectionState, exchange: Exchange, body: bytes, others: Decided) -> Forward:
     """Forward what nothing is denied of, under the broker's names."""
     plan = exchange.plan
-    spans = generic.request_spans(plan, body, 0, len(body))
+    spans = walking.request_spans(plan, body, 0, len(body))
     renamer = generic.renamer_for(state, exchange)
     renamer.add(_as_topics(spans))
     edits = renamer.edits
@@ -180,11 +180,11 @@ def response(
     """
     plan, kept = exchange.plan, exchange.kept
     if isinstance(kept, Forwarded):
-        generic.response_spans(plan, buf, start, end)
+        walking.response_spans(plan, buf, start, end)
         body = other_resources.restored(state, plan.name, plan.version, buf[start:end], kept)
-        spans = _as_topics(generic.response_spans(plan, body, 0, len(body)))
+        spans = _as_topics(walking.response_spans(plan, body, 0, len(body)))
         return generic.whole(body, generic.restore(state, exchange, body, 0, len(body), spans))
-    spans = _as_topics(generic.response_spans(plan, buf, start, end))
+    spans = _as_topics(walking.response_spans(plan, buf, start, end))
     if any(kind == RESOURCE_NAME for kind, _, _, _ in eased(spans)):
         raise ProtocolError(f"{plan.name}: the broker answers for what is no topic")
     return generic.restore(state, exchange, buf, start, end, spans)

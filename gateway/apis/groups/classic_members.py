@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
@@ -63,7 +63,7 @@ def join_request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Rewrite the subscription."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
+    spans = walking.request_spans(exchange.plan, buf, start, end)
     protocol_type = _value(spans, PROTOCOL_TYPE, CONSUMER)
     kept = MemberOf(protocol_type, _value(spans, GROUP_ID, b""))
     return _rewrite(state, exchange, buf[start:end], spans, kept)
@@ -74,7 +74,7 @@ def sync_request(
 ) -> Outcome:
     """Rewrite the leader's assignments."""
     plan = exchange.plan
-    spans = generic.request_spans(plan, buf, start, end)
+    spans = walking.request_spans(plan, buf, start, end)
     protocol_type = _value(spans, PROTOCOL_TYPE, b"")
     if not protocol_type and state.protocol_types and plan.version < FIRST_WITH_TYPE:
         body, version = buf[start:end], plan.version
@@ -121,7 +121,7 @@ def response(
 ) -> list[Edit] | bytes:
     """Restore names as this client subscribed to them. All members of a group have the same
     protocol type, so the request's type also holds for the response."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
+    spans = walking.response_spans(exchange.plan, buf, start, end)
     spans = [span for span in eased(spans) if span[0] != PROTOCOL_TYPE]
     exchange.spelled = state.spelled
     assert isinstance(exchange.kept, MemberOf)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import TOPIC_ID, report_rejections
 from gateway.apis.groups import recalled_members, subscriptions
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
@@ -56,7 +56,7 @@ def request(
     such topics, and the owned partitions without partitions of deleted topics."""
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
-    spans = generic.request_spans(plan, buf, start, end)
+    spans = walking.request_spans(plan, buf, start, end)
     if (elsewhere := subscriptions.elsewhere(state, spans, _KEEPS_TO_ONE)) is not None:
         report_rejections(state, exchange, Rejections(topics={b"": elsewhere}))
         return generic.answer_error(exchange, buf[start:end], elsewhere)
@@ -127,7 +127,7 @@ def response(
     if isinstance(exchange.kept, SentHeartbeat):
         answer = messages.parse("ConsumerGroupHeartbeatResponse", plan.version, buf[start:end])
         state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     hidden = subscriptions.hidden_ids(state, spans)
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.groups.sought_again import checked
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -56,7 +56,7 @@ def request(
 ) -> Outcome:
     """Rewrite the keys by their type, which may follow the keys."""
     plan = exchange.plan
-    spans = generic.request_spans(plan, buf, start, end)
+    spans = walking.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     key_type = next((span[3] for span in eased(spans) if span[0] == KEY_TYPE), GROUP_KEY)
     if key_type not in (GROUP_KEY, TRANSACTION_KEY):
@@ -76,7 +76,7 @@ def response(
 ) -> list[Edit] | bytes:
     """Restore the keys; a coordinator without an address at this listener is not available."""
     plan = exchange.plan
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     hidden = hidden_nodes(spans, state.addresses)
     if hidden:
         body = hide_nodes(plan.version, buf[start:end], hidden)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import count_errors
 from gateway.apis.groups.classic_members import GROUP_ID
 from gateway.apis.groups.member_mark import with_expressions, without_marks
@@ -53,7 +53,7 @@ def list_response(
     """Drop the groups outside the view and groups that the client may not describe; restore the
     others."""
     plan, access = exchange.plan, state.access
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     hidden = {
         value
         for kind, _, _, value in eased(spans)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import TOPIC_ID
 from gateway.apis.shadow_offsets import commit_response
 from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, UNSTABLE_OFFSET_COMMIT
@@ -45,7 +45,7 @@ def response(
     deleted topics."""
     plan, index = exchange.plan, state.worker.cluster.index
     far = None if state.tree is None else generic.far_topics(state, exchange)
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     requested = exchange.spelled_ids or {}
     hidden = {
         value

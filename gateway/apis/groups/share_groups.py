@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import report_rejections
 from gateway.apis.groups import subscriptions
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
@@ -44,7 +44,7 @@ def request(
     such topics."""
     plan, body = exchange.plan, buf[start:end]
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
-    spans = generic.request_spans(plan, buf, start, end)
+    spans = walking.request_spans(plan, buf, start, end)
     if (elsewhere := subscriptions.elsewhere(state, spans, _KEEPS_TO_ONE)) is not None:
         report_rejections(state, exchange, Rejections(topics={b"": elsewhere}))
         return generic.answer_error(exchange, body, elsewhere)
@@ -71,7 +71,7 @@ def response(
     """Restore the topic ids that belong to the names of this client's subscription."""
     plan = exchange.plan
     exchange.spelled = state.spelled
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     hidden = subscriptions.hidden_ids(state, spans)
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)

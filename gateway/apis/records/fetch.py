@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, report_rejections
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -95,7 +95,7 @@ def request(
     """Check the session, rewrite the topics like :class:`gateway.rules.rename.RequestRenamer`, but
     in a single loop, and decide how the response will be read."""
     plan = exchange.plan
-    spans = generic.request_spans(plan, buf, start, end)
+    spans = walking.request_spans(plan, buf, start, end)
     if _poses_as_replica(spans):
         # If the broker trusts the gateway as a broker, the fetch could move the high watermark.
         report_rejections(state, exchange, Rejections(ids={b"replica_id": NO_REPLICA}))
@@ -143,7 +143,7 @@ def _open_session(
     if session is None or not session.stale:
         return session
     if len(session.spelled) > FEW:
-        generic.in_slices(exchange)
+        walking.in_slices(exchange)
     session.stale = False  # a later change sets the flag again
     if not state.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
         state.fetch_session_closed(session_id)
@@ -198,9 +198,9 @@ def _response_spans(
 ) -> list[Span]:
     """The spans of a response, in a tree with its broker node ids. Raises ManyItems."""
     walk = plan.numbered_response_walk(end - start) if state.worker.number else None
-    spans = generic.response_spans(plan, buf, start, end, walk)
+    spans = walking.response_spans(plan, buf, start, end, walk)
     if len(spans) > MANY_SPANS and not may_pause():
-        raise generic.ManyItems
+        raise walking.ManyItems
     return spans
 
 
@@ -311,7 +311,7 @@ def _reject(
     errors = partial.merge(split.kept, None)
     if split.body is None:
         return Answer(errors)
-    spans = generic.request_spans(plan, split.body, 0, len(split.body))
+    spans = walking.request_spans(plan, split.body, 0, len(split.body))
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     edits = renamer.edits

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from gateway.acl_model import Operation, ResourceType
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import ERROR_CODE, report_rejections
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, COORDINATOR_NOT_AVAILABLE
 from gateway.exchanges.api import Api
@@ -61,7 +61,7 @@ def request(
     if not access.authorizes:
         return generic.request(state, exchange, buf, start, end)
     body = buf[start:end]
-    generic.request_spans(plan, buf, start, end)
+    walking.request_spans(plan, buf, start, end)
     requested = messages.parse("InitProducerIdRequest", plan.version, body)
     denied = None
     if requested.transactional_id is None:
@@ -99,7 +99,7 @@ def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Forward the broker's response; warn if the gateway's principal lacks IDEMPOTENT_WRITE."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
+    spans = walking.response_spans(exchange.plan, buf, start, end)
     if any(span[0] == ERROR_CODE and span[3] == CLUSTER_AUTHORIZATION_FAILED for span in spans):
         warn_of_missing_grant(state)
     return generic.restore(state, exchange, buf, start, end, spans)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, discount_rejected
 from gateway.apis.records import init_producer_id, produce_rejections, producer_guarantee
 from gateway.apis.records.produce_rejections import transaction_of
@@ -89,10 +89,10 @@ def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Decide a whole request."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
+    spans = walking.request_spans(exchange.plan, buf, start, end)
     if len(spans) > FEW and not may_pause():
         # The request's size does not show the time to decide it: records cost nothing.
-        raise generic.ManyItems
+        raise walking.ManyItems
     edits = _rename(state, exchange, buf, end, spans)
     if edits is not None:
         return edits
@@ -132,7 +132,7 @@ def response(
         producer_guarantee.swallow(state, exchange, buf, start, end)
         return None
     plan = exchange.plan
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     spelled = exchange.spelled or {}
     edits: list[Edit] = []
     for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):

@@ -12,7 +12,7 @@ import math
 from struct import Struct, error
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import PRODUCE, TOPIC_ID, TOPIC_NAME
 from gateway.apis.records import producer_guarantee as guarantee
 from gateway.apis.records.producer_guarantee import ACKS_ALL, ACKS_NONE, RAISED_SIZE, Batch
@@ -213,7 +213,7 @@ def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forwar
     """Forward the rest of a request that lost topics, and count it. If a topic requires acks=all,
     the request gets it, with a timeout_ms that is not too long."""
     body, index = rest.body, state.worker.cluster.index
-    spans = generic.request_spans(rest.plan, body, 0, len(body), most=math.inf)
+    spans = walking.request_spans(rest.plan, body, 0, len(body), most=math.inf)
     flats = {name: name for kind, _, _, name in eased(spans) if kind == TOPIC_NAME}
     flats |= {
         own: index.name_of(own) or b"" for kind, _, _, own in eased(spans) if kind == TOPIC_ID

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
-from gateway.apis import generic
+from gateway.apis import walking
 from gateway.apis.counting import ERROR_CODE, PRODUCE, TOPIC_ID, TOPIC_NAME, count_batches
 from gateway.apis.records import init_producer_id
 from gateway.decision import Denied
@@ -320,7 +320,7 @@ def swallow(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, 
     flat = topic = b""
     failed: tuple[bytes, int] | None = None
     index = state.worker.cluster.index
-    for kind, _, _, value in generic.response_spans(exchange.plan, buf, start, end):
+    for kind, _, _, value in walking.response_spans(exchange.plan, buf, start, end):
         if kind == TOPIC_NAME:
             flat, topic = value, (exchange.spelled or {}).get(value, b"")
         elif kind == TOPIC_ID:

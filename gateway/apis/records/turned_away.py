@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import walking
 from gateway.apis.counting import PRODUCE, count_errors, count_first_topic
 from gateway.apis.records.fetch import FETCH, FULL_FETCHES
 from gateway.decision import Denied
@@ -52,6 +52,6 @@ def turned_away(
         return None
     if not response:
         return None
-    count_first_topic(state, exchange, generic.request_spans(plan, buf, start, end, most=math.inf))
+    count_first_topic(state, exchange, walking.request_spans(plan, buf, start, end, most=math.inf))
     count_errors(exchange, [code])
     return Answer(response)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, count_errors, report_denied
 from gateway.apis.share_records.share_sessions import (
     FINAL_EPOCH,
@@ -94,7 +94,7 @@ def request(
     """Decide the topics of the session that are new, or that a change of the catalog may concern,
     and forward the request with the broker's ids."""
     plan, body = exchange.plan, buf[start:end]
-    spans = generic.request_spans(plan, buf, start, end)
+    spans = walking.request_spans(plan, buf, start, end)
     renamer = generic.renamer_for(state, exchange)
     renamer.add([span for span in eased(spans) if span[0] == GROUP_ID])
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
@@ -111,7 +111,7 @@ def request(
         _expect(state, exchange, AskedShare(key, state.access, before, before))
         return sorted(renamer.edits + _smaller(spans))
     if before is not None and before.size > FEW:
-        generic.in_slices(exchange)
+        walking.in_slices(exchange)
     if is_too_long(asked):
         return _too_large(exchange, body)
     after = advance(asked, before, lambda ids: judged(state, exchange, ids))
@@ -122,7 +122,7 @@ def request(
     _report(state, exchange, before, after.session, spans)
     keeps = None if epoch == FINAL_EPOCH else after.session
     left = messages.write(after.request)
-    spans = generic.request_spans(plan, left, 0, len(left))
+    spans = walking.request_spans(plan, left, 0, len(left))
     renamer = generic.renamer_for(state, exchange)
     renamer.add([span for span in eased(spans) if span[0] == GROUP_ID])
     acknowledged = tuple(one for one in _acknowledged(asked) if one in after.named)
@@ -229,10 +229,10 @@ def response(
     plan, asked = exchange.plan, exchange.kept
     if not isinstance(asked, AskedShare):  # the gateway's own answer
         return generic.response(state, exchange, buf, start, end)
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     errors = sum(len(each.partitions) for each in asked.withheld)
     if (len(spans) > MANY_SPANS or errors > FEW) and not may_pause():
-        raise generic.ManyItems
+        raise walking.ManyItems
     flow = exchange.flow or state.flow(plan.api_key, plan.version, b"")
     spelled = exchange.spelled_ids or {}
     clients: list[bytes] = []

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from weakref import ref
 
-from gateway.apis import generic, namespace_listing
+from gateway.apis import generic, namespace_listing, walking
 from gateway.apis.counting import ERROR_CODE, count_errors
 from gateway.apis.topics import metadata_messages as metadata
 from gateway.apis.topics.metadata_messages import Entry, Shown
@@ -80,7 +80,7 @@ def request(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     generic.require_open(state)
     many = len(state.worker.cluster.index.names()) > MANY
     if many or namespace_listing.are_many(state.view):
-        generic.in_slices(exchange)
+        walking.in_slices(exchange)
     exchange.kept = AllTopics(state.listing())
     # A freeze need not wait for this request: its names are of the time of the response.
     exchange.spelled = {}
@@ -123,7 +123,7 @@ def _cut(
     state: ConnectionState, plan: Plan, buf: bytes, start: int, end: int, kept: AllTopics
 ) -> Cut:
     """A broker's response, cut to the client's listing, with the gateway's addresses."""
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     entries = metadata.entries(plan.version, buf, spans, end)
     unclear = _learn(state, plan.version, buf, entries)
     listing = _present(state, kept)

@@ -5,7 +5,7 @@ Forwarded, unless a policy judges topics: then the gateway carries it out (``gat
 
 from __future__ import annotations
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.own_changes import change
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
@@ -23,7 +23,7 @@ def request(
     to where a policy applies."""
     if not state.worker.judge.policies.judges:
         return generic.request(state, exchange, buf, start, end)
-    generic.request_spans(exchange.plan, buf, start, end)
+    walking.request_spans(exchange.plan, buf, start, end)
     change_here = state.worker.changes.create_partitions
     return change(state, exchange, change_here, buf[start:end])
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gateway.acl_model import Operation
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import TOPIC_NAME, count_first_topic, report_rejections
 from gateway.apis.own_changes import (
     VIRTUAL,
@@ -84,7 +84,7 @@ def request(
 ) -> Outcome:
     """Carry out requests about namespaces or policies; forward other requests, without rejected
     names."""
-    generic.request_spans(exchange.plan, buf, start, end)
+    walking.request_spans(exchange.plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.CATALOG
     body = buf[start:end]
@@ -100,7 +100,7 @@ def request(
     left = without_denied(state, exchange, body, forbidden)
     if isinstance(left, Answer):
         return left
-    spans = generic.request_spans(exchange.plan, left, 0, len(left))
+    spans = walking.request_spans(exchange.plan, left, 0, len(left))
     names = [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME]
     if VIRTUAL in left or any(
         # Another gateway may be creating the namespace that captures the topic.
@@ -131,7 +131,7 @@ def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Note the created topics, with their ids (v7+), for the index; restore the names."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
+    spans = walking.response_spans(exchange.plan, buf, start, end)
     if not isinstance(exchange.kept, OnlyValidated):
         for flat, topic_id in without_error(spans):
             state.worker.cluster.index.learn(flat, topic_id)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
 from gateway.apis.namespace_listing import endings
 from gateway.apis.own_changes import (
@@ -45,7 +45,7 @@ def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Carry out requests about namespaces; forward other requests, without denied topics."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
+    spans = walking.request_spans(exchange.plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.TOPICS if _needs_topics(state, spans) else Refresh.CATALOG
     names = [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
@@ -57,7 +57,7 @@ def request(
     left = without_denied(state, exchange, buf[start:end], forbidden | by_id)
     if isinstance(left, Answer):
         return left
-    spans = generic.request_spans(exchange.plan, left, 0, len(left))
+    spans = walking.request_spans(exchange.plan, left, 0, len(left))
     if any(
         (kind == TOPIC_NAME and value and concerns_namespaces(state, value))
         or (kind == TOPIC_ID and _id_concerns_namespaces(state, value))
@@ -71,7 +71,7 @@ def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Remove the deleted topics from the index; restore the names."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
+    spans = walking.response_spans(exchange.plan, buf, start, end)
     index = state.worker.cluster.index
     for flat, topic_id in without_error(spans):
         index.forget(flat, topic_id)

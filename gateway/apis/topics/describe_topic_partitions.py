@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from gateway.apis import generic, namespace_listing
+from gateway.apis import generic, namespace_listing, walking
 from gateway.apis.counting import count_first_topic
 from gateway.apis.topics import listed_pages, volume_pages
 from gateway.apis.topics.topic_ids import learn_ids
@@ -65,7 +65,7 @@ def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Expand an empty list, which requests all topics; answer namespaces; reject denied names."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
+    spans = walking.request_spans(exchange.plan, buf, start, end)
     version, body = exchange.plan.version, buf[start:end]
     requested = messages.parse(_REQUEST, version, body)
     if requested.cursor is not None and requested.cursor.partition_index < 0:
@@ -110,7 +110,7 @@ def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Note the topic ids and restore the names; the response holds no address."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
+    spans = walking.response_spans(exchange.plan, buf, start, end)
     learn_ids(state, spans)
     return generic.restore(state, exchange, buf, start, end, spans)
 
@@ -118,7 +118,7 @@ def response(
 def _describe_all(state: ConnectionState, exchange: Exchange, requested: Any) -> Outcome:
     generic.require_open(state)
     if namespace_listing.are_many(state.view):
-        generic.in_slices(exchange)
+        walking.in_slices(exchange)
     version, access = exchange.plan.version, state.access
     cursor = None if requested.cursor is None else requested.cursor.topic_name
     start = None if cursor is None else namespace_listing.place(access, cursor)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.apis import generic, namespace_listing
+from gateway.apis import generic, namespace_listing, walking
 from gateway.apis.counting import BEING_CREATED, MISSING, TOPIC_ID, TOPIC_NAME, count_topics
 from gateway.apis.namespace_listing import IS_NAMESPACE, names_of, worth_a_refresh
 from gateway.apis.topics import all_topics, metadata_in_tree
@@ -65,7 +65,7 @@ def request(
 ) -> Outcome:
     """Expand "all", answer namespaces, reject denied names, and forbid the broker to create topics
     that the gateway creates."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
+    spans = walking.request_spans(exchange.plan, buf, start, end)
     version, body = exchange.plan.version, buf[start:end]
     allowed = version < metadata.FORBIDS_AUTO_CREATION or any(
         kind == AUTO_CREATION and value for kind, _, _, value in eased(spans)
@@ -107,7 +107,7 @@ def response(
     plan, kept = exchange.plan, exchange.kept
     if isinstance(kept, AllTopics):
         return all_topics.response(state, exchange, buf, start, end, kept)
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     learn_ids(state, spans)
     hidden = hidden_nodes(spans, state.addresses)
     if not hidden:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gateway.acl_model import ResourceType
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import count_errors
 from gateway.apis.transactions.id_regex import CostsTooMuch, matching_ids
 from gateway.decision import Denied
@@ -60,7 +60,7 @@ def list_request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Forward the request without its expression, which is compiled for the response."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
+    spans = walking.request_spans(exchange.plan, buf, start, end)
     if state.view.closed:
         return generic.answer_error(exchange, buf[start:end], _OUT_OF_DATE)
     patterns = [span for span in spans if span[0] == REGEX and span[3] is not None]
@@ -86,7 +86,7 @@ def list_response(
     """Drop the ids outside the view, those that the client may not describe, and those that its
     expression does not match; restore the others."""
     plan = exchange.plan
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = walking.response_spans(plan, buf, start, end)
     if state.view.closed:  # rights may have been revoked since the last read of the catalog
         return _failed(exchange, COORDINATOR_LOAD_IN_PROGRESS)
     shown = _shown(state, spans)

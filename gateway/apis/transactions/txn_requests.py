@@ -12,7 +12,7 @@ in other volumes can be committed: they are kept under shadows.
 
 from __future__ import annotations
 
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import report_rejections
 from gateway.apis.shadow_offsets import commit_response
 from gateway.decision import Denied
@@ -44,7 +44,7 @@ def offsets_request(
     once. The error ends the client's transaction; NOT_COORDINATOR would be retried forever."""
     tree = state.tree
     if tree is not None:
-        spans = generic.request_spans(exchange.plan, buf, start, end)
+        spans = walking.request_spans(exchange.plan, buf, start, end)
         ids = {kind: value for kind, _, _, value in spans if kind in (GROUP_ID, TRANSACTIONAL_ID)}
         group, transactional_id = ids[GROUP_ID], ids[TRANSACTIONAL_ID]
         group_volume, volume = tree.group(group), tree.group(transactional_id)

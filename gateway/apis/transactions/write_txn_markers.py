@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
-from gateway.apis import generic
+from gateway.apis import generic, walking
 from gateway.apis.counting import count_topics, report_rejections
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
@@ -46,7 +46,7 @@ def request(
 ) -> Outcome:
     """Forward the markers of topics that can be named here, under their flat names."""
     plan, body = exchange.plan, buf[start:end]
-    generic.request_spans(plan, buf, start, end)
+    walking.request_spans(plan, buf, start, end)
     denied = _denial(state)
     if denied is not None:
         report_rejections(state, exchange, Rejections(ids={_CLUSTER: denied}))
