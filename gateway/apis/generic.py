@@ -39,7 +39,7 @@ from gateway.rules.declaration import PLACEHOLDER, Shadows
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
 from gateway.rules.partial import error_response
-from gateway.rules.rename import Rejections, RequestRenamer
+from gateway.rules.rename import IDS, Rejections, RequestRenamer
 from gateway.rules.restore import ResponseRenamer, endpoint_edits, named_brokers
 from gateway.rules.shadows import Far
 from gateway.rules.topic_entries import NO_ALIASES
@@ -137,6 +137,8 @@ def restore(
         remembered=remembered,
     )
     renamer.add(spans, protocol_type)
+    if exchange.ids:
+        _require_asked(plan, exchange.ids, spans)
     if renamer.errors:
         count_errors(exchange, renamer.errors)
     if renamer.hidden:
@@ -157,6 +159,14 @@ def restore(
     sized = [(span[1], span[2], span[3]) for span in eased(spans) if span[0] == SIZED]
     let_go(spans)
     return splice(buf, start, end, edits, sized) if sized and edits else edits
+
+
+def _require_asked(plan: Plan, ids: set[bytes], spans: list[Span]) -> None:
+    """Raise ProtocolError for a group or transactional id of a response that was not requested:
+    nobody has looked at the client's rights on it."""
+    for kind, _, _, value in eased(spans):
+        if kind in IDS and value and value not in ids:
+            raise ProtocolError(f"{plan.name}: the broker answers for an id that was not requested")
 
 
 def restored_body(state: ConnectionState, exchange: Exchange, body: bytes) -> bytes:

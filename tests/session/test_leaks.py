@@ -32,7 +32,7 @@ def exchanged(pair: Pair, api: str, version: int, topic: str, flat: str, number:
         return pair.to_client()
     assert sent, "the broker was not asked"
     sent_as = int.from_bytes(sent[6:8], "big")
-    reply = samples.response(api, sent_as, flat, topic_id(number), "team-a..")
+    reply = samples.response(api, sent_as, flat, topic_id(number), pair.view.id_prefix.decode())
     pair.session.broker_data(response_frame(api, sent_as, reply))
     return pair.to_client()
 
@@ -64,6 +64,30 @@ def test_own_topics_are_shown_without_flat_names(api: str, version: int, spellin
     assert b"internal" not in seen
     if home:
         assert b"team-a" not in seen
+
+
+ANSWERS_IDS = (
+    *("DescribeGroups", "DeleteGroups", "ConsumerGroupDescribe", "ShareGroupDescribe"),
+    *("OffsetFetch", "DescribeShareGroupOffsets", "DescribeTransactions", "FindCoordinator"),
+)
+"""APIs whose responses name the groups or transactional ids that were requested."""
+
+
+@pytest.mark.parametrize("home", ["", "team-a"])
+@pytest.mark.parametrize("api", ANSWERS_IDS)
+def test_ids_that_were_not_requested_end_the_connection(api: str, home: str) -> None:
+    """Nobody has looked at the client's rights on them."""
+    version = max(version for name, version in samples.decided() if name == api)
+    pair = Pair(home=home, topics=[OWN])
+    asked = samples.request(api, version, "orders" if home else OWN, topic_id(1))
+    pair.send(request_frame(api, version, asked))
+    assert pair.to_broker()
+    reply = samples.response(
+        api, version, OWN, topic_id(1), f"{pair.view.id_prefix.decode()}other-"
+    )
+    with pytest.raises(ProtocolError):
+        pair.session.broker_data(response_frame(api, version, reply))
+    assert pair.to_client() == b""
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from protocol.errors import ProtocolError
 from tests.session.allowing import Allowing
 from tests.session.far import CLICKS, LA, NY
 from tests.session.pair import Pair, request_frame, response_frame
@@ -200,3 +201,13 @@ def test_a_description_at_a_node_of_another_volume() -> None:
     assert ask_describe(pair, ":ny:tx") is None
     (found,) = pair.answer("DescribeTransactions", 0).transaction_states
     assert (found.transactional_id, found.error_code) == (":ny:tx", NOT_COORDINATOR)
+
+
+def test_markers_of_too_many_partitions_end_the_connection() -> None:
+    topics = [{"name": "plain", "partition_indexes": [*range(100_001)]}]
+    marker = {"producer_id": 5, "producer_epoch": 0, "coordinator_epoch": 0, "topics": topics}
+    request = message("WriteTxnMarkersRequest", 1, markers=[marker])
+    for rights in ([], ["ALTER CLUSTER kafka-cluster"]):
+        pair = Pair(topics=["plain"], authorizer=Allowing(rights))
+        with pytest.raises(ProtocolError):
+            pair.send(request_frame("WriteTxnMarkers", 1, request))

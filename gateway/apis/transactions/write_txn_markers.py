@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.apis import generic, walking
@@ -24,6 +24,7 @@ from gateway.rules.declaration import ALTER, CLUSTER_ACTION, Do
 from gateway.rules.rename import Rejections
 from gateway.views.access import own_name
 from protocol import messages
+from protocol.errors import ProtocolError
 from protocol.messages import make
 from protocol.pausing import paced
 
@@ -51,7 +52,7 @@ def request(
     if denied is not None:
         report_rejections(state, exchange, Rejections(ids={_CLUSTER: denied}))
         return generic.answer_error(exchange, body, denied)
-    asked = messages.parse(_REQUEST, plan.version, body)
+    asked = _parsed(plan.version, body)
     rejections, rejected, spelled = Rejections(), list[RejectedTopic](), dict[bytes, bytes]()
     markers = []
     for marker in paced(asked.markers):
@@ -104,32 +105,49 @@ def merged(version: int, body: bytes, rejected: Sequence[RejectedTopic]) -> byte
     codes: dict[int, dict[str, dict[int, int]]] = {}
     for marker in paced(response.markers):
         topics = codes.setdefault(marker.producer_id, {})
-        for topic in marker.topics:
+        for topic in paced(marker.topics):
             found = topics.setdefault(topic.name, {})
-            found.update((each.partition_index, int(each.error_code)) for each in topic.partitions)
+            for partition in paced(topic.partitions):
+                found[partition.partition_index] = int(partition.error_code)
     for one in paced(rejected):
         found = codes.setdefault(one.producer_id, {}).setdefault(one.name, {})
-        found.update(dict.fromkeys(one.partitions, one.code))
+        for index in paced(one.partitions):
+            found[index] = one.code
     markers = [
-        {"producer_id": producer_id, "topics": [_topic(*each) for each in topics.items()]}
+        {"producer_id": producer_id, "topics": [_topic(*each) for each in paced(topics.items())]}
         for producer_id, topics in paced(codes.items())
     ]
     return messages.write(make(type(response), {"markers": markers}))
 
 
 def _topic(name: str, codes: Mapping[int, int]) -> Mapping[str, object]:
-    partitions = [{"partition_index": index, "error_code": code} for index, code in codes.items()]
+    partitions = [
+        {"partition_index": index, "error_code": code} for index, code in paced(codes.items())
+    ]
     return {"name": name, "partitions": partitions}
+
+
+def _parsed(version: int, body: bytes) -> Any:
+    """A request. Raises ProtocolError if it names more than MAX_SPANS partitions, each of which has
+    an element of its own in the response."""
+    asked = messages.parse(_REQUEST, version, body)
+    count = 0
+    for marker in paced(asked.markers):
+        for topic in paced(marker.topics):
+            count += len(topic.partition_indexes)
+            if count > walking.MAX_SPANS:
+                raise ProtocolError(f"{_REQUEST} names more than {walking.MAX_SPANS} partitions")
+    return asked
 
 
 def _all_rejected(version: int, body: bytes, code: int) -> bytes:
     """The response that gives each partition this error (WriteTxnMarkersRequest.getErrorResponse:
     the response has no error of its own)."""
-    asked = messages.parse(_REQUEST, version, body)
+    asked = _parsed(version, body)
     rejected = [
         RejectedTopic(marker.producer_id, topic.name, topic.partition_indexes, code)
         for marker in paced(asked.markers)
-        for topic in marker.topics
+        for topic in paced(marker.topics)
     ]
     return merged(version, messages.made(_RESPONSE, version, {}), rejected)
 
