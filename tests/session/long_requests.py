@@ -109,7 +109,8 @@ def _long(entity: Any, way: list[str], count: int, named: str) -> Any:
     elements = getattr(entity, name)
     if rest:
         return replace(entity, **{name: (_long(elements[0], rest, count, named),)})
-    many = tuple(_numbered(elements[0], number, named) for number in range(count))
+    most = INT8 if name in INT8_ARRAYS else count
+    many = tuple(_numbered(elements[0], number % most, named) for number in range(count))
     return replace(entity, **{name: many})
 
 
@@ -132,6 +133,10 @@ def _numbered(element: Any, number: int, named: str) -> Any:
             changes[field.name] = type(value)(number)
     return replace(element, **changes)
 
+
+INT8 = 128
+INT8_ARRAYS = frozenset({"acknowledge_types"})
+"""Arrays whose elements are numbers below 128, so that they repeat."""
 
 NAMES = frozenset(
     {
