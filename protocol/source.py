@@ -62,7 +62,7 @@ class Source:
         with self.block(f"for {turn} in range({times}):"):
             if self._paced:
                 self.line(f"if not {turn} & {PAUSE_MASK}:")
-                self.line("    pause_point()")
+                self.line("    walk_point(out)")
             yield
 
     def at(self, distance: int = 0) -> str:

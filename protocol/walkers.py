@@ -45,6 +45,27 @@ the order of the wire."""
 
 Walker = Callable[[bytes, int, int, list[Span]], int]
 
+
+class LimitedSpans(list[Span]):
+    """Spans of which a paced walk collects little more than ``most`` before it ends, because
+    a message of 8 MiB can hold millions: a span takes some 200 bytes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+
+class ManySpans(ProtocolError):
+    """A walk found more spans than its ``LimitedSpans`` may hold."""
+
+
+def walk_point(out: list[Span]) -> None:
+    """Pause here, if work may pause. Raises ManySpans if ``out`` is limited and full."""
+    pause_point()
+    if isinstance(out, LimitedSpans) and len(out) > out.most:
+        raise ManySpans(f"a message has more than {out.most} names, ids and numbers")
+
+
 _GLOBALS = {
     "ProtocolError": ProtocolError,
     "StructError": StructError,
@@ -53,12 +74,12 @@ _GLOBALS = {
     "compact_text": compact_text,
     "nullable_compact": nullable_compact,
     "nullable_compact_text": nullable_compact_text,
-    "pause_point": pause_point,
     "read_uvarint": read_uvarint,
     "reject_length": reject_length,
     "require_utf8": require_utf8,
     "skip_tags": skip_tags,
     "Struct": Struct,
+    "walk_point": walk_point,
 }
 
 

@@ -6,7 +6,6 @@ out of the request, and their errors are put into the response.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -345,7 +344,7 @@ def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> 
     frozen: the listing shows such topics until the names change hands."""
     renamer = renamer_for(state, exchange, thawed=True)
     # The limit is off: "all topics" was expanded to names, however many there are.
-    spans = request_spans(exchange.plan, body, 0, len(body), most=math.inf)
+    spans = request_spans(exchange.plan, body, 0, len(body), most=None)
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in eased(spans) if span[3] != _NO_TOPIC_AT_ALL]
     renamer.add(spans)

@@ -8,7 +8,6 @@ Such requests are rare, so messages are always parsed whole.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -89,7 +88,7 @@ def change(
     like a broker's, under the namespace of the first topic in the request. Items that ``change``
     denied are reported as denials instead, each under its own namespace."""
     plan = exchange.plan
-    spans = walking.request_spans(plan, body, 0, len(body), most=math.inf)
+    spans = walking.request_spans(plan, body, 0, len(body), most=None)
     topics = count_first_topic(state, exchange, spans)
     let_go(spans)
 

@@ -7,7 +7,7 @@ from typing import Final
 from gateway.exchanges.exchange import Exchange, Plan
 from protocol.errors import ProtocolError
 from protocol.pausing import may_pause
-from protocol.walkers import Span, Walker
+from protocol.walkers import LimitedSpans, Span, Walker
 
 MAX_SPANS: Final = 100_000
 """The most names, topic ids and other spans in one request."""
@@ -40,19 +40,20 @@ def in_slices(exchange: Exchange) -> None:
 
 
 def request_spans(
-    plan: Plan, buf: bytes, start: int, end: int, *, most: float = MAX_SPANS
+    plan: Plan, buf: bytes, start: int, end: int, *, most: int | None = MAX_SPANS
 ) -> list[Span]:
     """Walk a whole request body.
 
-    Raises TrailingBytes for bytes after the body, and ProtocolError for more than ``most`` spans.
+    Raises TrailingBytes for bytes after the body, and ProtocolError for more than ``most`` spans;
+    None: as many as there are.
     """
-    spans: list[Span] = []
+    spans: list[Span] = [] if most is None else LimitedSpans(most)
     long = end - start > plan.request_walked_at_once
     walk = plan.long_request_walk() if long else plan.request_walk
     stop = walk(buf, start, end, spans)
     if stop != end:
         raise TrailingBytes(stop)
-    if len(spans) > most:
+    if most is not None and len(spans) > most:
         raise ProtocolError(f"{plan.name} request names more than {most} items")
     return spans
 

@@ -23,9 +23,17 @@ from protocol.walkers import Span
 ERROR_TEXT = int(Kind.ERROR_TEXT)
 _TOKEN = re.compile(rb"[a-zA-Z0-9._-]+")
 _WITHHELD = b"(another topic)"
-# Matched only where a word begins: a client chooses the quoted text and its length.
-_ADDRESS = re.compile(rb"(?<![a-zA-Z0-9._-])[a-zA-Z0-9._-]*[a-zA-Z0-9_-]:\d{2,5}\b")
+# Matched only where a word begins: a client chooses the quoted text and its length. Java writes
+# an address as "host/10.0.0.1:9092", "/[::1]:9092" or "host/<unresolved>:9092".
+_ADDRESS = re.compile(
+    rb"(?<![a-zA-Z0-9._/-])"
+    rb"(?:[a-zA-Z0-9._-]*/)?"
+    rb"(?:[a-zA-Z0-9._-]*[a-zA-Z0-9_-]|<unresolved>|\[[0-9a-fA-F:.%a-z]+\]|(?<=/)[0-9a-fA-F]*:[0-9a-fA-F:.]*)"
+    rb":\d{2,5}\b"
+)
 _NO_ADDRESS = b"(a broker)"
+_PATH = re.compile(rb"(?<![a-zA-Z0-9._/:-])(?:/[a-zA-Z0-9._@+-]+){2,}/?")
+_NO_PATH = b"(a path)"
 
 
 _QUOTES = (b"'", b'"', b"`")
@@ -55,9 +63,10 @@ def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[
 
 
 def restored(text: bytes, facts: TextFacts) -> bytes:
-    """The text with logical names in place of flat names. Addresses in it are withheld."""
+    """The text with logical names in place of flat names. Addresses of brokers and paths of their
+    files are withheld."""
     pause_point()
-    text = _ADDRESS.sub(_NO_ADDRESS, text)
+    text = _PATH.sub(_NO_PATH, _ADDRESS.sub(_NO_ADDRESS, text))
     listed = _LISTED.search(text)
     names_from = len(text) if listed is None else listed.start(1)
 

@@ -119,6 +119,7 @@ def divide(
             forwarded[at] = entry
             if topic.name is not None:
                 first_at.setdefault(topic.name, at)
+    joined: dict[int, dict[int, Any]] = {}
     for at, (topic, entry) in paced(enumerate(zip(requested, entries, strict=True))):
         if topic.denied is not None or topic.name is None or at in forwarded:
             continue
@@ -126,10 +127,18 @@ def divide(
         entry = _renamed(entry, topics, spelling)
         first = first_at.setdefault(spelling, at)
         conflict = second_spelling(topic.name, spelling)
-        there = forwarded.get(first, entry)
-        forwarded[first], requested[at] = _joined(there, entry, topic, topics, conflict)
+        there = forwarded.setdefault(first, entry)
+        if topics.partitions is None:
+            requested[at] = topic if there == entry else replace(topic, denied=conflict)
+        else:
+            if first not in joined:
+                joined[first] = partitions_of(there, topics)
+            requested[at] = _join(joined[first], entry, topic, topics, conflict)
         if first != at:
             requested[first] = replace(requested[first], shared=True)
+    for first, partitions in eased(joined.items()):
+        union = {str(topics.partitions): tuple(eased(partitions.values()))}
+        forwarded[first] = replace(forwarded[first], **union)
     return tuple(forwarded[at] for at in sorted(forwarded)), tuple(requested)
 
 
@@ -147,26 +156,17 @@ def _requested(entry: Any, topics: Topics, rejection: Rejection) -> RequestedTop
     )
 
 
-def _joined(
-    first: Any, second: Any, topic: RequestedTopic, topics: Topics, conflict: Denied
-) -> tuple[Any, RequestedTopic]:
-    """The entry to forward for two spellings, and how the second spelling, ``topic``, is answered.
-
-    ``first`` and ``second`` have the same name here. ``conflict`` answers the parts that differ.
-    """
-    if topics.partitions is None:
-        return first, topic if first == second else replace(topic, denied=conflict)
-    there, more = partitions_of(first, topics), partitions_of(second, topics)
+def _join(
+    there: dict[int, Any], entry: Any, topic: RequestedTopic, topics: Topics, conflict: Denied
+) -> RequestedTopic:
+    """Add the partitions of a second spelling's ``entry`` to those ``there`` are of the topic;
+    returns how that spelling, ``topic``, is answered: partitions that differ get ``conflict``."""
     rejected = {
         index: conflict
-        for index, partition in eased(more.items())
-        if there.get(index, partition) != partition
+        for index, partition in eased(partitions_of(entry, topics).items())
+        if there.setdefault(index, partition) != partition
     }
-    union = tuple((there | more | there).values())
-    return (
-        replace(first, **{topics.partitions: union}),
-        replace(topic, rejected=rejected, shared=True),
-    )
+    return replace(topic, rejected=rejected, shared=True)
 
 
 def partitions_of(entry: Any, topics: Topics) -> dict[int, Any]:
@@ -200,8 +200,8 @@ def merge_topics(
     for topic in paced(requested):
         if topic.denied is not None:
             merged.append(_error_entry(shape, topic_class, topic, topic.denied))
-        elif (entry := answers.take(topic)) is not None:
-            merged.append(_entry_of_spelling(shape, topic_class, topic, entry))
+        elif (place := answers.take(topic)) is not None:
+            merged.append(_entry_of_spelling(shape, topic_class, topic, answers, place))
     return replace(holder, **{topics.array: (*merged, *answers.left())})
 
 
@@ -213,13 +213,28 @@ class _Answers:
         self._places: dict[object, list[int]] = {}
         self._given: Counter[object] = Counter()
         self._taken: set[int] = set()
+        self._topics = topics
+        self._by_index: dict[int, dict[int, list[Any]]] = {}
         for place, entry in paced(enumerate(entries)):
             for key in (getattr(entry, topics.name, None), getattr(entry, TOPIC_ID, None)):
                 if key:
                     self._places.setdefault(key, []).append(place)
 
-    def take(self, topic: RequestedTopic) -> Any | None:
-        """The entry for a topic; a second spelling gets the first spelling's entry.
+    def __getitem__(self, place: int) -> Any:
+        return self._entries[place]
+
+    def partitions(self, place: int) -> dict[int, list[Any]]:
+        """The partitions of the entry at this place, by number: made once, because the entry
+        answers each repetition of each spelling."""
+        found = self._by_index.get(place)
+        if found is None:
+            found = self._by_index[place] = {}
+            for partition in paced(getattr(self._entries[place], str(self._topics.partitions))):
+                found.setdefault(getattr(partition, self._topics.index), []).append(partition)
+        return found
+
+    def take(self, topic: RequestedTopic) -> int | None:
+        """The place of the entry for a topic; a second spelling gets the first spelling's entry.
 
         If a topic was requested twice in the same spelling, each request gets an entry of its own.
         """
@@ -232,7 +247,7 @@ class _Answers:
         if turn >= len(places):
             return None
         self._taken.add(places[turn])
-        return self._entries[places[turn]]
+        return places[turn]
 
     def left(self) -> tuple[Any, ...]:
         """The entries that were not requested."""
@@ -260,20 +275,21 @@ def _error(shape: TopicShape, why: Denied) -> dict[str, object]:
 
 
 def _entry_of_spelling(
-    shape: TopicShape, topic_class: type, topic: RequestedTopic, entry: Any
+    shape: TopicShape, topic_class: type, topic: RequestedTopic, answers: _Answers, place: int
 ) -> Any:
     """The broker's entry, cut to the name and partitions of one spelling if several share it."""
-    topics = shape.response
+    topics, entry = shape.response, answers[place]
     if topic.name != topic.forwarded:
         entry = replace(entry, **{topics.name: topic.name})
     if not topic.shared or topics.partitions is None:
         return entry
     partition_class = element_class(topic_class, topics.partitions)
+    answered = answers.partitions(place)
     wanted = [
         partition
-        for partition in paced(getattr(entry, topics.partitions))
-        if getattr(partition, topics.index) in topic.partitions
-        and getattr(partition, topics.index) not in topic.rejected
+        for index in paced(dict.fromkeys(topic.partitions))
+        if index not in topic.rejected
+        for partition in answered.get(index, ())
     ]
     wanted += [
         _error_partition(shape, partition_class, index, why)

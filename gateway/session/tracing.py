@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from math import inf
 from time import monotonic
 from typing import Final, NamedTuple, TypeVar
 
@@ -247,7 +246,7 @@ class Tracing:
             self._keep_for_again(state, exchange, request)
         request.edits = len(edits or ())
         try:
-            spans = walking.request_spans(plan, *frame, most=inf)
+            spans = walking.request_spans(plan, *frame, most=None)
         except ProtocolError:
             return  # its handler reads it in another way
         rebuilt = isinstance(outcome, exchanges.Forward)

@@ -16,7 +16,7 @@ from protocol.errors import ProtocolError, TruncatedError
 from protocol.primitives import compact_string, legacy_string
 from protocol.schema import message_names, message_spec, message_versions
 from protocol.splice import splice
-from protocol.walkers import Span, validator, walker, walker_source
+from protocol.walkers import LimitedSpans, ManySpans, Span, validator, walker, walker_source
 from tests.protocol.oracle import STRINGS, encode, expected, renamed
 from tests.protocol.strategies import CASES, PROFILE, Case, messages_of
 
@@ -254,3 +254,14 @@ def test_the_module_prints_the_source() -> None:
     rejected = run_module("ProduceRequest", "99")
     assert (rejected.returncode, rejected.stdout) == (2, "")
     assert "has no version 99" in rejected.stderr
+
+
+def test_a_limited_walk_ends_long_before_a_long_message() -> None:
+    """8 MiB can hold millions of names, and each span takes memory."""
+    body = messages.made("FindCoordinatorRequest", 4, {"coordinator_keys": ("",) * 100_000})
+    spans = LimitedSpans(1_000)
+    walk = walker("FindCoordinatorRequest", 4, ALL_KINDS, paced=True)
+    with pytest.raises(ManySpans):
+        walk(body, 0, len(body), spans)
+    assert 1_000 < len(spans) < 1_300
+    assert walk(body, 0, len(body), LimitedSpans(200_000)) == len(body)

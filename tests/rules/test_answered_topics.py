@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 from gateway.decision import Denied
-from gateway.rules.topic_entries import RequestedTopic, merge_topics
+from gateway.rules.topic_entries import Rejection, RequestedTopic, divide, merge_topics
 from protocol import messages
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import Asked, ask, serve
@@ -55,3 +56,27 @@ def test_a_shared_entry_is_cut_to_what_each_spelling_asked_for() -> None:
 def test_all_topics_pass() -> None:
     holder = response(Asked("a"))
     assert merge_topics(SHAPE, None, holder) is holder
+
+
+def seconds_for(spellings: int) -> float:
+    """CPU seconds to divide a request that names a topic by two spellings in turn, each time with
+    ten partitions of its own, and to merge its response."""
+    names = ["a:t" if number % 2 else "a..t" for number in range(spellings)]
+    partitions = [tuple(range(10 * at, 10 * at + 10)) for at in range(spellings)]
+    asked = [Asked(*one) for one in zip(names, [None] * spellings, partitions, strict=True)]
+    request = messages.parse("ListOffsetsRequest", 7, ask(API, 7, asked))
+    everything = Asked("a..t", partitions=tuple(range(10 * spellings)))
+    holder = response(everything)
+    before = process_time()
+    forwarded, requested = divide(request.topics, Rejection(SHAPE, aliases={b"a:t": b"a..t"}))
+    answered = merged(holder, *requested)
+    took = process_time() - before
+    numbers = [p.partition_index for topic in forwarded for p in topic.partitions]
+    assert sorted(numbers) == list(range(10 * spellings))
+    assert {name for name, _ in answered} == {"a:t", "a..t"}
+    return took
+
+
+def test_repeated_spellings_take_time_in_proportion() -> None:
+    few, many = (min(seconds_for(spellings) for _ in range(3)) for spellings in (250, 2_000))
+    assert many < 8 * few * 4  # it would be 64 times as much if each looked at all of them

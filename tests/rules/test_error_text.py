@@ -98,3 +98,27 @@ def test_a_home_s_prefix_is_taken_off_groups() -> None:
     view = View(SETTINGS["home"], SNAPSHOT)
     facts = TextFacts(view.spell, view)
     assert restored(b"Group team-a..app not found.", facts) == b"Group app not found."
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Connection to node 2 (kafka-2.internal/10.0.0.2:9092) failed.", "({}) failed."),
+        ("Cannot reach kafka-2.internal:9092.", "reach {}."),
+        ("Cannot reach kafka-2/<unresolved>:9092.", "reach {}."),
+        ("Cannot reach /10.0.0.2:9092 now", "reach {} now"),
+        ("Cannot reach kafka-2/[fd00:0:0:0:0:0:0:2]:9092 now", "reach {} now"),
+        ("Cannot reach [fd00::2%eth0]:9092 now", "reach {} now"),
+        ("Cannot reach /fd00:0:0:0:0:0:0:2:9092 now", "reach {} now"),
+        ("Log directory /var/lib/kafka/data-1 is offline.", "directory (a path) is offline."),
+        ("'/mnt/a/b.log' of topic 3/4", "'(a path)' of topic 3/4"),
+        ("A ratio of 1/2, and/or x:y", "A ratio of 1/2, and/or x:y"),
+    ],
+)
+def test_addresses_and_paths_are_withheld(said: str, told: str) -> None:
+    """As Java writes a socket's address, and brokers their log directories."""
+    view = View(SETTINGS["root"], SNAPSHOT)
+    text = restored(said.encode(), TextFacts(view.spell, view)).decode()
+    assert text.endswith(told.format("(a broker)"))
+    for secret in ("kafka-2", "10.0.0", "fd00", "/var", "/mnt", "data-1"):
+        assert secret not in text

@@ -12,12 +12,14 @@ import pytest
 from gateway.session.deciding import Deciding
 from tests.pauses import pause_everywhere
 from tests.session import fetching
+from tests.session.far import message
 from tests.session.pair import Pair, request_frame, response_frame
 from tests.session.producing import batch, produce
 from tests.session.test_decided_late import FLAT, NAME, a_pair, fetch
 
 NOT_AVAILABLE = 5
 SESSION_GONE = 70
+LOADING = 14
 
 
 def stopped(pair: Pair) -> None:
@@ -94,3 +96,13 @@ def test_a_fetch_that_waits_brings_nothing_more(was_stopped: bool) -> None:
     got = pair.answer("Fetch", 12, 2)
     assert (got.error_code, [*got.responses]) == (SESSION_GONE, [])
     assert not pair.reset
+
+
+def test_a_listing_of_groups_is_not_empty() -> None:
+    """An empty list would say that there are no groups."""
+    pair = a_pair()
+    pair.ask("ListGroups", 5, message("ListGroupsRequest", 5))
+    pair.close_view()
+    listing = message("ListGroupsResponse", 5, groups=[{"group_id": "app"}])
+    answer = pair.reply("ListGroups", 5, listing)
+    assert (answer.error_code, answer.groups) == (LOADING, ())

@@ -6,7 +6,8 @@ DELETE, and each denied group gets an error. For classic groups, the members' to
 restored if the client may describe the topics. A group of the consumer protocol (KIP-848), or a
 share group (KIP-932), is TOPIC_AUTHORIZATION_FAILED if it has an assignment of a topic that the
 client may not describe. A request to list groups is forwarded unchanged, and its response is cut to
-the view's groups that the client may describe.
+the view's groups that the client may describe; while the catalog is out of date, the response is
+COORDINATOR_LOAD_IN_PROGRESS, so that clients list again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gateway.apis import generic, walking
 from gateway.apis.counting import count_errors
 from gateway.apis.groups.classic_members import GROUP_ID
 from gateway.apis.groups.member_mark import with_expressions, without_marks
-from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
+from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, TOPIC_AUTHORIZATION_FAILED
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Plan
 from gateway.exchanges.state import ConnectionState
@@ -51,8 +52,12 @@ def list_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Drop the groups outside the view and groups that the client may not describe; restore the
-    others."""
+    others. A view that is out of date shows no group, which an empty list would say of all."""
     plan, access = exchange.plan, state.access
+    if access.view.closed:
+        count_errors(exchange, [COORDINATOR_LOAD_IN_PROGRESS])
+        values = {"error_code": COORDINATOR_LOAD_IN_PROGRESS}
+        return messages.made("ListGroupsResponse", plan.version, values)
     spans = walking.response_spans(plan, buf, start, end)
     hidden = {
         value

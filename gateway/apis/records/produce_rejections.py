@@ -8,7 +8,6 @@ base offset and, in v2, the append time; v1 and v2 end with the throttle time.
 
 from __future__ import annotations
 
-import math
 from struct import Struct, error
 from typing import Final
 
@@ -213,7 +212,7 @@ def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forwar
     """Forward the rest of a request that lost topics, and count it. If a topic requires acks=all,
     the request gets it, with a timeout_ms that is not too long."""
     body, index = rest.body, state.worker.cluster.index
-    spans = walking.request_spans(rest.plan, body, 0, len(body), most=math.inf)
+    spans = walking.request_spans(rest.plan, body, 0, len(body), most=None)
     flats = {name: name for kind, _, _, name in eased(spans) if kind == TOPIC_NAME}
     flats |= {
         own: index.name_of(own) or b"" for kind, _, _, own in eased(spans) if kind == TOPIC_ID

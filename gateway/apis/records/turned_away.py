@@ -9,7 +9,6 @@ FETCH_SESSION_ID_NOT_FOUND, and the client sends a full fetch.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 from gateway.apis import walking
@@ -52,6 +51,6 @@ def turned_away(
         return None
     if not response:
         return None
-    count_first_topic(state, exchange, walking.request_spans(plan, buf, start, end, most=math.inf))
+    count_first_topic(state, exchange, walking.request_spans(plan, buf, start, end, most=None))
     count_errors(exchange, [code])
     return Answer(response)

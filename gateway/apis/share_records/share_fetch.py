@@ -22,6 +22,7 @@ from gateway.apis.share_records.share_sessions import (
     FIRST_EPOCH,
     MOST_DENIED,
     NO_MEMBER,
+    NOTHING_TO_ACKNOWLEDGE,
     SHARE_SESSION_PARTITIONS,
     Withheld,
     advance,
@@ -114,6 +115,8 @@ def request(
         walking.in_slices(exchange)
     if is_too_long(asked):
         return _too_large(exchange, body)
+    if epoch == FIRST_EPOCH and any(_acknowledged(asked)):
+        return generic.answer_error(exchange, body, NOTHING_TO_ACKNOWLEDGE)
     after = advance(asked, before, lambda ids: judged(state, exchange, ids))
     if not exchange.refreshed and _may_be_new(after.session, spans):
         return Refresh.TOPICS

@@ -38,6 +38,13 @@ _NO_SESSION: Final = "This connection has no such share session."
 NO_MEMBER: Final = Denied(INVALID_REQUEST, "The group id or the member id is null.", "request")
 """As a broker answers."""
 
+NOTHING_TO_ACKNOWLEDGE: Final = Denied(
+    INVALID_REQUEST,
+    "A request that opens a share session acknowledges records, but no record was delivered in it.",
+    "request",
+)
+"""As a broker answers, whatever the topics are (SharePartitionManager.newContext)."""
+
 SAME_TOPIC: Final = Denied(
     INVALID_REQUEST, "The topic is already in this share session, under another id.", "spelling"
 )

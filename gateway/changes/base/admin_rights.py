@@ -76,9 +76,7 @@ def deletions(
         named = access.topic_resource(name)
         if named is None:
             continue
-        why = deletion(access, named)
-        if why is not None and access.denial(DESCRIBE, named) is None:
-            why = _missing(access, name, named, flats) or why
+        why = _deletion_by_name(access, name, named, flats)
         if why is not None:
             denied[name] = _respelled(access, why, named, name)
         elif not named.name:
@@ -96,6 +94,22 @@ def deletion(access: Access, named: Resource) -> Denied | None:
     if denied is None or (not named.namespace and access.cluster(DELETE) is None):
         return None
     return denied
+
+
+def _deletion_by_name(
+    access: Access, name: bytes, named: Resource, flats: Collection[bytes]
+) -> Denied | None:
+    """Why the principal may not delete what it names. A name also needs DESCRIBE, which DELETE
+    includes unless an ACL denies it; and only who has it learns that nothing has this name
+    (ControllerApis)."""
+    why = deletion(access, named)
+    hidden = access.denial(DESCRIBE, named)
+    if why is None:
+        whole = not named.namespace and access.cluster(DELETE) is None
+        return None if whole else hidden
+    if hidden is not None:
+        return why
+    return _missing(access, name, named, flats) or why
 
 
 def resource_by_id(access: Access, flat: bytes, topic_id: bytes) -> Resource:

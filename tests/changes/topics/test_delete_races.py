@@ -88,8 +88,9 @@ async def test_a_right_that_was_taken_away_meanwhile(world: World) -> None:
     """The same applies to a right on a topic that has come into a namespace."""
     here = Waiting()
     gateway = freezing(world, here)
+    names = ("org:x", "org:y", "team:")
     rights = Allowing(
-        ["DELETE TOPIC org:x", "DELETE TOPIC org:y", "DELETE TOPIC team:", "DESCRIBE TOPIC org:x"]
+        [f"{right} TOPIC {name}" for right in ("DELETE", "DESCRIBE") for name in names]
     )
     access = AuthorizedAccess(gateway.view(), "User:alice", "127.0.0.1", rights)
     deleting = asyncio.create_task(deleted(gateway, "org:x", "org:y", "team:", access=access))
@@ -106,7 +107,7 @@ async def test_a_right_on_a_link_that_was_taken_away_meanwhile(world: World) -> 
     gateway = freezing(world, here)
     name = LogicalName("team", "link")
     world.log.append([Link(name, "org..x", bytes(15) + b"\1")])
-    rights = Allowing(["DELETE TOPIC team:link"])
+    rights = Allowing(["DELETE TOPIC team:link", "DESCRIBE TOPIC team:link"])
     access = AuthorizedAccess(gateway.view(), "User:alice", "127.0.0.1", rights)
     deleting = asyncio.create_task(deleted(gateway, "team:link", access=access))
     await here.waits.wait()

@@ -293,6 +293,13 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
         for api in ("ShareFetch", "ShareAcknowledge")
     ),
     KnownDifference(
+        "ShareFetch",
+        r".*error_code",
+        -1,
+        ANYTHING,
+        "A broker's own UNKNOWN_SERVER_ERROR, for acknowledgements that it cannot read.",
+    ),
+    KnownDifference(
         "DescribeShareGroupOffsets",
         r".*partitions\[\]\.error_code",
         0,

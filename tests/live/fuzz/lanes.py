@@ -219,7 +219,8 @@ class Lane:
         for at, (request, expected, got) in enumerate(zip(asked, plain, gateway, strict=False)):
             known = False
             for leaf in differences(expected, got):
-                reason = self._outcome.why(request, leaf)
+                # Silence is never a known difference.
+                reason = None if HUNG in (expected, got) else self._outcome.why(request, leaf)
                 if reason is None:
                     return at, leaf
                 known = True

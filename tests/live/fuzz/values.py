@@ -142,6 +142,8 @@ VALUES: Final[dict[str, list[Any]]] = {
     "partition_index": _INDEXES,
     "partition_indexes": _INDEXES,
     "partitions": _INDEXES,
+    # A broker holds a request about a partition that does not exist for half a minute.
+    "DescribeShareGroupOffsets:groups.topics.partitions": [0],
     "leader_epoch": _LEADER_EPOCHS,
     "current_leader_epoch": _LEADER_EPOCHS,
     "committed_leader_epoch": _LEADER_EPOCHS,
