@@ -1,7 +1,8 @@
 """A search for the bytes that take the most of a worker's time in a single callback.
 
-Clients choose the bytes that they send: which array of which request is how long, whether its text
-is UTF-8, and how many requests a read holds. Meanwhile the catalog may change, and the gateway may
+Clients choose the bytes that they send: which array of which request is how long, whether its
+elements repeat, in which spellings, how long the arrays in them are, whether its text is UTF-8, and
+how many requests a read holds. Meanwhile the catalog may change, and the gateway may
 stop. From random choices the search goes on with the choices that took longest.
 """
 
@@ -18,7 +19,7 @@ from gateway.exchanges.exchange import Unanswerable
 from gateway.slices import Slices
 from protocol.errors import ProtocolError
 from tests.session.allowing import Allowing
-from tests.session.long_requests import TimedPair, longest_request, ways
+from tests.session.long_requests import Elements, TimedPair, longest_request, ways
 from tests.session.pair import raw_frame
 
 READ = 256 * 1024
@@ -27,6 +28,9 @@ READ = 256 * 1024
 ITEMS = (1, 3, 10, 30, 100, 300, 1_000, 1_000, 3_000, 3_000, 10_000, 10_000, 30_000, 99_000)
 NAMES = ("x:", "team-a:t", "t", "", "no such:")
 """Starts of the names: of no namespace, of existing topics, of missing topics, not valid."""
+
+REPEATS = (0, 0, 0, 1, 1, 2, 100)
+INNER = (0, 0, 0, 0, 3, 30, 300, 3_000, 100_000)
 
 MARK = "\x7f"
 """Stands for a byte that is in no UTF-8 text."""
@@ -55,6 +59,12 @@ class Shape:
     """Whether the client is sent to another gateway."""
     changing: bool = False
     """Whether the catalog changes while the requests are in flight."""
+    repeats: int = 0
+    """How many of the elements are different; 0: all."""
+    spelled: bool = False
+    """Whether they are in two spellings in turn."""
+    inner: int = 0
+    """Elements in each array of each element; 0: as in samples."""
 
 
 def ways_of_all() -> Sequence[tuple[str, int, str]]:
@@ -71,7 +81,8 @@ def seconds(shape: Shape) -> float:
     """CPU seconds of the longest callback that such a read leads to."""
     key = next(row.key for row in APIS.values() if row.name == shape.api)
     name = shape.name + MARK if shape.malformed else shape.name
-    body = longest_request(shape.api, shape.version, shape.way, shape.items, name)
+    elements = Elements(name, shape.repeats, shape.spelled, shape.inner)
+    body = longest_request(shape.api, shape.version, shape.way, shape.items, elements)
     if shape.malformed:
         body = body.replace(MARK.encode(), b"\x80")
     frame = raw_frame(key, shape.version, body)
@@ -157,7 +168,12 @@ class Search:
                 choose((1, 4, 1_000, 10_000)),
                 choose(NAMES),
                 self._random.random() < 0.5,
-                *(self._random.random() < 0.2 for _ in range(3)),
+                malformed=self._random.random() < 0.2,
+                leaving=self._random.random() < 0.2,
+                changing=self._random.random() < 0.2,
+                repeats=choose(REPEATS),
+                spelled=self._random.random() < 0.3,
+                inner=choose(INNER),
             )
         _, shape = choose(self.worst)
         changes = choose(
@@ -169,6 +185,9 @@ class Search:
                 {"malformed": not shape.malformed},
                 {"leaving": not shape.leaving},
                 {"changing": not shape.changing},
+                {"repeats": choose(REPEATS)},
+                {"spelled": not shape.spelled},
+                {"inner": choose(INNER)},
                 {
                     "version": choose(
                         [v for a, v, w in self._ways if (a, w) == (shape.api, shape.way)]

@@ -81,17 +81,43 @@ def ways(api: str, version: int) -> Iterator[str]:
     yield from _arrays(request(api, version, TOPIC, topic_id(1)), "")
 
 
+@dataclass(frozen=True)
+class Elements:
+    """How the elements of a long array differ: their names begin with ``name``; there are only
+    ``repeats`` different ones (0: all differ); ``spelled``: each is written with colons and in the
+    legal spelling in turn; the arrays of each element have ``inner`` elements (0: as in samples).
+    """
+
+    name: str = "x:"
+    repeats: int = 0
+    spelled: bool = False
+    inner: int = 0
+
+    def text(self, number: int) -> str:
+        """The name of an element."""
+        text = f"{self.name}{number % self.repeats if self.repeats else number}"
+        return text.replace(":", "..") if self.spelled and number % 2 else text
+
+
+MOST_INNER = 400_000
+"""Elements of all inner arrays together, because they are made one by one."""
+
+
 def longest_request(
-    api: str, version: int, way: str, most: int = MOST_ITEMS, name: str = "x:"
+    api: str, version: int, way: str, most: int = MOST_ITEMS, elements: str | Elements = "x:"
 ) -> bytes:
-    """The body of a request whose array at ``way`` has ``most`` different elements, or as many as
-    fit; their names begin with ``name``."""
+    """The body of a request whose array at ``way`` has ``most`` such ``elements`` (a text: their
+    names begin with it, and all differ), or as many as fit."""
     entity, path = request(api, version, TOPIC, topic_id(1)), way.split(".")
-    if most > FEW:
-        small = len(messages.write(_long(entity, path, 2, name)))
-        per_item = max(len(messages.write(_long(entity, path, 1002, name))) - small, 1000) / 1000
-        most = min(most, int(MOST_BYTES / per_item))
-    return messages.write(_long(entity, path, most, name))
+    how = Elements(elements) if isinstance(elements, str) else elements
+    if how.inner:
+        most = max(min(most, MOST_INNER // how.inner), 1)
+    if most > FEW or (how.inner and most > 1):
+        some = 12 if how.inner else 1002
+        small = len(messages.write(_long(entity, path, 2, how)))
+        grown = len(messages.write(_long(entity, path, some, how))) - small
+        most = min(most, int(MOST_BYTES / max(grown / (some - 2), 1)))
+    return messages.write(_long(entity, path, max(most, 1), how))
 
 
 def _arrays(entity: Any, prefix: str) -> Iterator[str]:
@@ -104,31 +130,48 @@ def _arrays(entity: Any, prefix: str) -> Iterator[str]:
                 yield from _arrays(value[0], path)
 
 
-def _long(entity: Any, way: list[str], count: int, named: str) -> Any:
+def _long(entity: Any, way: list[str], count: int, how: Elements) -> Any:
     name, *rest = way
     elements = getattr(entity, name)
     if rest:
-        return replace(entity, **{name: (_long(elements[0], rest, count, named),)})
+        return replace(entity, **{name: (_long(elements[0], rest, count, how),)})
     most = INT8 if name in INT8_ARRAYS else count
-    many = tuple(_numbered(elements[0], number % most, named) for number in range(count))
+    first = _inner(elements[0], how.inner) if how.inner else elements[0]
+    many = tuple(_numbered(first, number % most, how) for number in range(count))
     return replace(entity, **{name: many})
 
 
-def _numbered(element: Any, number: int, named: str) -> Any:
+def _inner(element: Any, count: int) -> Any:
+    """An element whose own arrays have ``count`` elements."""
+    if not is_dataclass(element):
+        return element
+    all_differ, changes = Elements(), {}
+    for field in fields(element):
+        value = getattr(element, field.name)
+        if isinstance(value, tuple) and value:
+            most = INT8 if field.name in INT8_ARRAYS else count
+            changes[field.name] = tuple(
+                _numbered(value[0], number % most, all_differ) for number in range(count)
+            )
+    return replace(element, **changes)  # type: ignore[type-var]
+
+
+def _numbered(element: Any, number: int, how: Elements) -> Any:
     """A copy of an element under a name of its own."""
+    turn = number % how.repeats if how.repeats else number
     if isinstance(element, str):
-        return f"{named}{number}"
+        return how.text(number)
     if isinstance(element, UUID):
-        return UUID(int=number + 1000)
+        return UUID(int=turn + 1000)
     if isinstance(element, int):
         return type(element)(number)
     changes: dict[str, object] = {}
     for field in fields(element):
         value = getattr(element, field.name)
         if isinstance(value, str) and field.name in NAMES:
-            changes[field.name] = f"{named}{number}"
+            changes[field.name] = how.text(number)
         elif isinstance(value, UUID):
-            changes[field.name] = UUID(int=number + 1000)
+            changes[field.name] = UUID(int=turn + 1000)
         elif field.name in NUMBERS:
             changes[field.name] = type(value)(number)
     return replace(element, **changes)
