@@ -20,7 +20,7 @@ LONG: Final = {
     "brokers": "it needs three brokers or more, or MirrorMaker, Connect or Spark beside Kafka",
     "measures": "it lets the bench measure gateways, one load after the other",
     "searches": "it searches at random",
-    "spark": "it makes Spark plan a whole report, or start anew",
+    "spark": "it makes Spark plan a whole report, or several batches in turn, or start anew",
 }
 """The words that may stand in the mark, with their meanings."""
 

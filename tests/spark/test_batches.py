@@ -164,6 +164,7 @@ def test_what_was_there_of_a_torn_or_missing_file_stays(table: Table, logs: Path
     assert _STREAM not in table.snapshot().open
 
 
+@pytest.mark.long("spark")
 def test_a_batch_that_keeps_what_a_look_replaces_is_made_again(
     table: Table, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

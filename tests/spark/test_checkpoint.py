@@ -36,6 +36,7 @@ def _once(table: Table, *more: str) -> int:
     return main([*given, *more])
 
 
+@pytest.mark.long("spark")
 def test_files_that_were_planned_and_removed_are_accounted_for(
     table: Table, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ def test_the_files_of_every_batch_are_known(table: Table, logs: Path, checkpoint
         made.files_of(2)
 
 
+@pytest.mark.long("spark")
 def test_a_checkpoint_that_has_not_come_as_far_is_refused(
     table: Table, logs: Path, checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_checkpoint_that_has_not_come_as_far_is_refused(
     assert ids_in(table) == [1, 2, 3, 4]
 
 
+@pytest.mark.long("spark")
 def test_a_table_that_has_lost_its_last_batch_gets_it_again(
     table: Table, logs: Path, checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

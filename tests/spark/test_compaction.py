@@ -71,6 +71,7 @@ def test_open_files_still_leave_after_a_compaction(table: Table) -> None:
     assert ids_in(table)[-2:] == [100, 101]
 
 
+@pytest.mark.long("spark")
 def test_of_two_compactions_one_counts(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     before, compare = ids_in(table), compaction._compare
     raced: list[bool] = []

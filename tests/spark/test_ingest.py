@@ -45,6 +45,7 @@ def test_each_run_takes_what_is_new(
     assert told[-1] == f"{table.path}: 6 records, 0 of them late; quarantined: 1 corrupt"
 
 
+@pytest.mark.long("spark")
 def test_a_file_is_not_left_out_because_it_is_old(table: Table, logs: Path) -> None:
     import os
 
@@ -100,6 +101,7 @@ def test_a_batch_that_was_not_committed_is_made_again(
     assert ids_in(table) == [1, 2, 3]
 
 
+@pytest.mark.long("spark")
 def test_a_batch_that_was_committed_but_not_noted_is_not_made_again(
     table: Table, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_batch_that_was_committed_but_not_noted_is_not_made_again(
     assert ids_in(table) == [1, 2, 3]
 
 
+@pytest.mark.long("spark")
 def test_it_goes_on_until_it_is_told_to_stop(table: Table, logs: Path) -> None:
     settings = Settings(every=0.1, open_every=0.5, compact_every=0.5)
     running = Ingest(table, str(logs), None, settings)
@@ -180,6 +183,7 @@ def test_a_place_that_cannot_be_written_is_one_line(
     assert "nosuch" in capsys.readouterr().err
 
 
+@pytest.mark.long("spark")
 def test_another_input_is_refused_unless_it_is_meant(
     table: Table, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

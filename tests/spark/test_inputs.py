@@ -104,6 +104,7 @@ def test_a_file_that_is_removed_meanwhile_is_told(
     assert "c-1.jsonl.gz: read up to where it is damaged" in told
 
 
+@pytest.mark.long("spark")
 def test_files_that_go_on_vanishing_end_in_an_answer(
     spark: SparkSession,
     tmp_path: Path,

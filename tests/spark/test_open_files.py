@@ -49,6 +49,7 @@ def test_a_read_that_finds_nothing_new_changes_nothing(table: Table, logs: Path)
     assert table.snapshot() == before
 
 
+@pytest.mark.long("spark")
 def test_files_that_have_gone_on_stay_until_their_batch(table: Table, logs: Path) -> None:
     _append(logs / "a.jsonl", numbered(1, 2))
     _read(table, logs)
@@ -76,6 +77,7 @@ def test_a_plain_file_that_is_left_over_is_not_taken_for_an_open_one(
     assert ids_in(table) == [1, 2]
 
 
+@pytest.mark.long("spark")
 def test_a_read_that_a_batch_overtakes_is_made_again(
     table: Table, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_file_that_is_gone_before_it_is_read_costs_another_read(
     assert ids_in(table) == [10]
 
 
+@pytest.mark.long("spark")
 def test_a_file_without_a_record_is_known_all_the_same(table: Table, logs: Path) -> None:
     _append(logs / "a.jsonl", ["none"])
     _read(table, logs)
@@ -129,6 +132,7 @@ def test_a_file_without_a_record_is_known_all_the_same(table: Table, logs: Path)
     assert records.read_quarantine(table.spark, table.path).count() == 1
 
 
+@pytest.mark.long("spark")
 def test_what_was_in_time_stays_so(table: Table, logs: Path) -> None:
     def late() -> list[tuple[str, bool]]:
         rows = records.read_table(table.spark, table.path).collect()

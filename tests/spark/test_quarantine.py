@@ -61,6 +61,7 @@ def _late(table: Table) -> list[str]:
     return [row.client_id for row in rows]
 
 
+@pytest.mark.long("spark")
 def test_what_newer_jobs_know_is_in_the_table_once(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +93,7 @@ def test_the_counts_are_those_of_the_rows(table: Table, monkeypatch: pytest.Monk
     assert counts.late == 1
 
 
+@pytest.mark.long("spark")
 def test_a_compaction_that_was_faster_wins(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
 

@@ -36,6 +36,7 @@ def _names(table: Table) -> Counter[str]:
     return Counter(row.client_id for row in rows)
 
 
+@pytest.mark.long("spark")
 def test_a_record_counts_once_in_a_batch_and_in_those_that_follow(table: Table) -> None:
     first = [*numbered(0, 3), *numbered(1, 1), "none", "none", line("late", time_ms=TIME_MS - 1)]
     assert _batch(table, 0, first) == Counts(4, 1, {records.CORRUPT: 2}, 1)
