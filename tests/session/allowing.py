@@ -9,10 +9,24 @@ from gateway.acls.authorizer import Authorizer, Verdict
 
 
 class Allowing(Authorizer):
-    """``allowed`` are texts like ``READ TOPIC team-a:orders``: operation, type, logical name."""
+    """``allowed`` are texts like ``READ TOPIC team-a:orders``: operation, type, logical name.
+
+    DELETE includes DESCRIBE, as in Kafka; other operations do not, so that a test can tell them
+    apart. ``not DESCRIBE TOPIC x`` denies what is included.
+    """
 
     def __init__(self, allowed: Iterable[str]) -> None:
-        self._allowed = {tuple(text.split(" ", 2)) for text in allowed}
+        self._allowed: set[tuple[str, ...]] = set()
+        denied = set()
+        for text in allowed:
+            listed = tuple(text.removeprefix("not ").split(" ", 2))
+            if text.startswith("not "):
+                denied.add(listed)
+                continue
+            self._allowed.add(listed)
+            if listed[0] == "DELETE" and len(listed) == len(("DELETE", "TOPIC", "name")):
+                self._allowed.add(("DESCRIBE", *listed[1:]))
+        self._allowed -= denied
 
     def authorize(
         self, principal: str, host: str, operation: Operation, resource: Resource
