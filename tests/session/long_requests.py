@@ -78,7 +78,7 @@ def best(measure: Callable[[], TimedPair], seconds: float) -> TimedPair:
 
 def ways(api: str, version: int) -> Iterator[str]:
     """The arrays of a request, as paths of attributes."""
-    yield from _arrays(request(api, version, TOPIC, topic_id(1)), "")
+    yield from _arrays(request(api, version, TOPIC, topic_id(1), acknowledges=True), "")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ def longest_request(
 ) -> bytes:
     """The body of a request whose array at ``way`` has ``most`` such ``elements`` (a text: their
     names begin with it, and all differ), or as many as fit."""
-    entity, path = request(api, version, TOPIC, topic_id(1)), way.split(".")
+    entity = request(api, version, TOPIC, topic_id(1), acknowledges="acknowledge" in way)
+    path = way.split(".")
     how = Elements(elements) if isinstance(elements, str) else elements
     if how.inner:
         most = max(min(most, MOST_INNER // how.inner), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, get_type_hints
 from uuid import UUID
 
@@ -72,8 +73,17 @@ def decided(*, here: bool = False) -> Iterator[tuple[str, int]]:
                 yield row.name, version
 
 
-def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -> Any:
-    """A request about one topic, named by id if the version has no name."""
+def request(
+    api: str,
+    version: int,
+    topic: str,
+    topic_id: UUID,
+    acks: int = 1,
+    *,
+    acknowledges: bool = False,
+) -> Any:
+    """A request about one topic, named by id if the version has no name. A request that opens a
+    share session is rejected if it ``acknowledges`` records."""
     by_id = version >= BY_ID_ONLY.get(api, 1000)
     values = {
         **_names(topic, topic_id if by_id else None),
@@ -88,7 +98,14 @@ def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -
         Kind.MAX_BYTES: 1 << 20,
         Kind.REPLICA_ID: -1,
     }
-    return filled(f"{api}Request", version, values)
+    asked = filled(f"{api}Request", version, values)
+    return asked if acknowledges or api != "ShareFetch" else _without_acknowledgements(asked)
+
+
+def _without_acknowledgements(asked: Any) -> Any:
+    (topic,) = asked.topics
+    partitions = tuple(replace(one, acknowledgement_batches=()) for one in topic.partitions)
+    return replace(asked, topics=(replace(topic, partitions=partitions),))
 
 
 def response(
