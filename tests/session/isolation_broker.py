@@ -231,7 +231,7 @@ class Answer:
             asked = sorted(self._broker.ids.get(scope.transactional_id, ()))
         elif READS.match(self._api) and not self._named.topics and self._groups(scope):
             asked = self._in_group(scope)
-        elif self._named.everything:
+        elif READS.match(self._api) and self._named.everything:
             asked = sorted(self._broker.topics.topics)
         for topic in asked:
             flat = self._broker.flat(topic)

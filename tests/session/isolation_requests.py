@@ -69,6 +69,10 @@ members of other protocol types than "consumer" are opaque, and come back as the
 ELEMENTS: Final[Mapping[str, Sequence[int]]] = {"assignments": (0, 0, 0, 1), "configs": (0, 1, 2)}
 """Numbers of elements by the name of an array."""
 
+FILLED: Final = frozenset({"topic_data", "topic_data.partition_data"})
+"""Arrays with an element at least: of a Produce request without records a broker ignores the
+transactional id (KafkaApis.handleProduceRequest), and so does the gateway."""
+
 TOPICS: Final = frozenset({"resource_name", "resource_name_filter", "topic_prefix"})
 """Fields that hold a topic's name in a type of their own, or a group's."""
 
@@ -122,6 +126,8 @@ class Requests:
         if field.nullable and self._random.random() < 0.25:
             return None
         number = self._random.choice(ELEMENTS.get(field.name, (0, 1, 1, 1, 1, 1, 2, 2)))
+        if field.path in FILLED:
+            number = max(number, 1)
         if field.struct is not None:
             return tuple(self._struct(inner, field.struct) for _ in range(number))
         return tuple(dict.fromkeys(self._value(field) for _ in range(number)))

@@ -22,6 +22,7 @@ from gateway.views.view import View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses
 from protocol.errors import ProtocolError
 from protocol.primitives import compact_string, legacy_string
+from protocol.schema import api_name
 from tests.changes.acl_requests import entities
 from tests.changes.fake_broker import FakeTopic
 from tests.session.isolation_broker import Remembered
@@ -41,6 +42,11 @@ CASES: Final = tuple(
     for version in api.versions
 )
 """Every API and version that a tenant can request."""
+
+HARMLESS: Final = {
+    "DescribeLogDirs": "topics that the client may not describe are taken out of the response",
+}
+"""The APIs of which a broker gets another tenant's names, and why that shows nothing."""
 
 KEYS: Final = {api.name: api.key for api in APIS.values()}
 
@@ -227,6 +233,9 @@ class World:
     def _check_forwarded(self, tenant: Tenant, payload: bytes) -> None:
         """Fail if a request of a tenant to a broker has exactly a name, or the id, of a thing of
         the other tenant's."""
+        api = api_name(int.from_bytes(payload[:2], "big"))
+        if api in HARMLESS:
+            return
         other = f"team-{'b' if tenant.who == 'a' else 'a'}."
         topics = self.first.broker.topics
         ids = [each.topic_id for name, each in topics.items() if name.startswith(other)]

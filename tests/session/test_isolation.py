@@ -22,7 +22,7 @@ REPORT_SECONDS: Final = 2.0
 
 ANSWERED_HERE: Final = {
     *("AlterUserScramCredentials", "DescribeUserScramCredentials", "DescribeClientQuotas"),
-    *("CreateAcls", "DescribeAcls", "DeleteAcls"),
+    *("CreateAcls", "DescribeAcls", "DeleteAcls", "DeleteTopics"),
 }
 """The APIs of which no request reaches a broker."""
 
