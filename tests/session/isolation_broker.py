@@ -313,7 +313,7 @@ class Answer:
         if each.name.endswith("error_message"):
             quoted = (scope.topic, *scope.names, *self._broker.hidden)
             text = "; ".join(f"'{name}' collides with {name}" for name in quoted if name)
-            return f"{text} at {HOST}:9092 ({HOST})." if fails else None
+            return f"{text} at {HOST}:9092." if fails else None
         if each.name == "client_host":
             return "/10.1.1.1"
         text = _TEXTS.get(each.name)

@@ -92,7 +92,9 @@ def leak(sequel: Sequel, tally: Tally | None = None) -> str:
 def _differing(told: Told, alone: Told) -> str:
     if (told.data, told.end) == (alone.data, alone.end):
         return ""
-    return f"a is told\n{told.data!r} {told.end}\nand without what b does\n{alone.data!r} {alone.end}"
+    return (
+        f"a is told\n{told.data!r} {told.end}\nand without what b does\n{alone.data!r} {alone.end}"
+    )
 
 
 def _secrets(operation: Operation, told: Told) -> str:

@@ -165,9 +165,9 @@ class World:
         first.broker.new_id = IDS
         for topic in topics:
             first.broker.topics[topic] = FakeTopic(IDS().bytes, {})
-        self.broker = Remembered(first.broker, (f"team-a..{SECRETS['a']}",) + (topics[3],))
+        self.broker = Remembered(first.broker, (topics[1], topics[3]))
         for tenant, who in (("team-a", "a"), ("team-b", "b")):
-            for group in ("app", SECRETS[who]):
+            for group in ("app", f"g-{SECRETS[who]}"):
                 self.broker.groups[f"{tenant}..{group}"] = {f"{tenant}..orders"}
                 self.broker.ids[f"{tenant}..{group}"] = {f"{tenant}..orders"}
         rights = [
@@ -255,7 +255,7 @@ class World:
         secret = SECRETS[tenant.who]
         spelled = (f"{own}:", f"{own}..") + (("", "") if home else ())
         topics = [f"{begin}{name}" for begin in spelled for name in ("orders", "new", secret)]
-        groups = [f"{begin}{name}" for begin in spelled for name in ("app", "new", secret)]
+        groups = [f"{begin}{name}" for begin in spelled for name in ("app", "new", f"g-{secret}")]
         topics += [f"{own}:sub:new", f"{own}:sub:", f"{own}:{secret}ns:", "", f"{own}:"]
         if tenant.who == "b" and random.random() < 0.6:
             topics = [f"{begin}{other}{end}" for begin in ("", ":", "..") for end in _THINGS]

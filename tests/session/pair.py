@@ -44,6 +44,7 @@ from protocol.primitives import legacy_string
 from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import FakeCatalog, Log
+from tests.session.scanning import Scan
 
 NAMESPACES = ("team-a", "team-a:sub", "team-b", "org:apache:kafka")
 CLIENT_ID = b"test-client"
@@ -195,6 +196,7 @@ class Pair:
         self._question: Question | None = None
         self.asked_as: int | None = None
         self.reset = False  # a change has ended the connection
+        self.scan = Scan()
         addresses = ListenerAddresses(HOST, BASE_PORT, NodeIdRanges.parse(node_ids))
         self.session = self.another_session(addresses)
 
@@ -220,11 +222,20 @@ class Pair:
         """The bytes that were written to the client."""
         data = b"".join(map(bytes, self.session.to_client))
         self.session.to_client.clear()
+        settings = self.view.settings
+        self.scan.to_client(
+            data,
+            self.facts.index.names(),
+            home=settings.home,
+            legal=settings.spelling == "legal",
+            escape=settings.escape,
+        )
         return data
 
     def send(self, data: bytes) -> None:
         """Bytes from the client. If the session waits for a refresh, it happens at once; work is
         done up to a query that the test answers."""
+        self.scan.from_client(data)
         self.callback(lambda: self.session.client_data(data))
         self._go_on()
 

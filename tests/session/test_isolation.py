@@ -22,7 +22,7 @@ REPORT_SECONDS: Final = 2.0
 
 ANSWERED_HERE: Final = {
     *("AlterUserScramCredentials", "DescribeUserScramCredentials", "DescribeClientQuotas"),
-    *("CreateAcls", "DescribeAcls", "DeleteAcls", "DeleteTopics"),
+    *("CreateAcls", "DescribeAcls", "DeleteAcls"),
 }
 """The APIs of which no request reaches a broker."""
 
@@ -50,14 +50,14 @@ def test_nothing_that_another_tenant_does_shows() -> None:
         if monotonic() > reported + REPORT_SECONDS:
             reported = monotonic()
             print(f"{tally.done:,} of {OPERATIONS:,} operations", file=sys.stderr, flush=True)
-    if OPERATIONS >= 10_000:
+    if OPERATIONS >= 10_000:  # fewer do not meet each version
         _assert_that_all_take_part(tally)
 
 
 def _assert_that_all_take_part(tally: Tally) -> None:
-    """Each API and version was answered on a connection that went on, and reached a broker."""
+    """Each API and version was answered on a connection that went on; each API reached a broker."""
     unanswered = [case for case in CASES if not tally.open[case]]
     assert not unanswered, f"they only end connections: {unanswered}"
-    local = ANSWERED_HERE | FOR_ADMINISTRATORS
-    missing = [case for case in CASES if not tally.forwarded[case] and case[0] not in local]
-    assert not missing, f"they never reached a broker: {missing}"
+    reached = {api for (api, _), times in tally.forwarded.items() if times}
+    missing = {api for api, _ in CASES} - reached - ANSWERED_HERE - FOR_ADMINISTRATORS
+    assert not missing, f"they never reach a broker: {missing}"

@@ -1,0 +1,139 @@
+"""Java's Admin client calls each of its methods with the names of another tenant's things: the
+answers are those that it gets where the things do not exist, and the things stay as they were."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import ConfigResource
+from confluent_kafka.cimpl import NewTopic
+
+from devkit import java
+from devkit.broker import KafkaCluster
+from devkit.gateway_process import GatewayProcess
+from devkit.topics import create_topics
+from gateway.acl_model import (
+    AclBinding,
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    ResourceType,
+)
+from tests.live.support import authorized, by_hand, clients, java_tools
+from tests.live.support.fixtures import own_users_gateway
+
+OWNER, NEIGHBOUR, CONFINED = "alice", "carol", "bob"
+
+gateway = own_users_gateway(
+    namespaces=["team-a", "team-b", "team-c"], homes={CONFINED: "team-b"}, gateway_id="isolating"
+)
+
+CHANGING: Final = re.compile(r"\d{9,}|correlationId=\d+|[0-9]+ attempt|after \d+")
+"""What differs between two runs of the same calls: times, and how often a call was tried."""
+
+
+def grant(servers: str, user: str, namespace: str) -> None:
+    """Allow a user everything in a namespace."""
+    kinds = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
+    entry = AclEntry(f"User:{user}", "*", Operation.ALL, Permission.ALLOW)
+    patterns = [ResourcePattern(kind, PatternType.PREFIXED, f"{namespace}:") for kind in kinds]
+    authorized.add_acls(servers, [AclBinding(pattern, entry) for pattern in patterns])
+
+
+class Things:
+    """A topic with a record and a config, a group's offset, and a transactional id, of team-a."""
+
+    def __init__(self, servers: str, kafka: KafkaCluster, name: str) -> None:
+        self.topic, self.flat = f"team-a:{name}", f"team-a..{name}"
+        self.id = f"team-a..{name}-id"
+        self._servers, self._kafka = servers, kafka
+
+    def make(self) -> None:
+        """Create them, as their owner."""
+        admin = authorized.admin(self._servers, OWNER)
+        create_topics(admin, [NewTopic(self.topic, 1, 1, config={"retention.ms": "7777777"})])
+        clients.await_stored(self._kafka, self.flat)
+        login = authorized.login(OWNER)
+        settings = dict(clients.settings(self._servers, **login))
+        producer = Producer({**settings, "transactional.id": self.id})
+        producer.init_transactions(clients.SECONDS)
+        producer.begin_transaction()
+        producer.produce(self.topic, b"secret")
+        producer.commit_transaction(clients.SECONDS)
+        offset = ConsumerGroupTopicPartitions(self.id, [TopicPartition(self.topic, 0, 1)])
+        clients.done(admin.alter_consumer_group_offsets([offset]))
+
+    def state(self) -> dict[str, Any]:
+        """What the brokers have of them."""
+        admin = clients.admin(self._kafka.bootstrap_servers)
+        described = admin.list_topics(timeout=clients.SECONDS).topics[self.flat]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self.flat)
+        (configs,) = admin.describe_configs([resource]).values()
+        wanted = ConsumerGroupTopicPartitions(self.id)
+        (offsets,) = admin.list_consumer_group_offsets([wanted]).values()
+        committed = offsets.result(clients.SECONDS).topic_partitions
+        return {
+            "partitions": sorted(described.partitions),
+            "retention": configs.result(clients.SECONDS)["retention.ms"].value,
+            "offsets": [(each.topic, each.partition, each.offset) for each in committed],
+        }
+
+
+def _written(topic_id: UUID) -> str:
+    """An id as Java's Uuid.toString writes it."""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+def answers(
+    directory: Path, servers: str, user: str, things: Things, topic_id: str
+) -> dict[str, str]:
+    """What each method of the Admin client returns to a user."""
+    classes = java.compile_java(java_tools.SOURCES / "AdminOfAnother.java")
+    config = authorized.command_config(directory, user)
+    args = [str(config), servers, things.topic, topic_id, things.id, things.id]
+    result = java.run_java("AdminOfAnother", args, seconds=240, classes=classes)
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
+    found = {each["method"]: each["result"] for each in java_tools.events(result)}
+    assert found.pop("missing") == "[]", "methods of Admin that are not called"
+    return {method: CHANGING.sub("N", text) for method, text in found.items()}
+
+
+@pytest.mark.parametrize("user", [NEIGHBOUR, CONFINED])
+def test_each_method_answers_as_if_nothing_were_there(
+    user: str,
+    gateway: GatewayProcess,
+    kafka: KafkaCluster,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)
+    authorized.delete_acls(servers)
+    grant(servers, OWNER, "team-a")
+    grant(servers, NEIGHBOUR, "team-c")
+    grant(servers, CONFINED, "team-b")
+    things = Things(servers, kafka, unique("qzsecret"))
+    nothing = answers(tmp_path, servers, user, things, _written(uuid4()))
+    things.make()
+    before = things.state()
+    topic_id = by_hand.topic_id(kafka.bootstrap_servers, things.flat)
+    found = answers(tmp_path, servers, user, things, _written(topic_id))
+    assert things.state() == before
+    by_id = {method for method in found if "by id" in method}
+    different = {
+        method: (nothing[method], found[method])
+        for method in found.keys() - by_id
+        if nothing[method] != found[method]
+    }
+    assert not different
+    # An id is no name: Kafka tells that it is denied, and never whose topic it is.
+    name = things.topic.partition(":")[2]
+    assert not [method for method in by_id if name in found[method]]
