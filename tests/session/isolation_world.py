@@ -25,7 +25,8 @@ from protocol.primitives import compact_string, legacy_string
 from protocol.schema import api_name
 from tests.changes.acl_requests import entities
 from tests.changes.fake_broker import FakeTopic
-from tests.session.isolation_broker import Remembered
+from tests.session.isolation_answers import answer
+from tests.session.isolation_broker import Memory
 from tests.session.isolation_requests import Names, Requests
 from tests.session.pair import BASE_PORT, HOST, Pair, frames, raw_frame
 
@@ -120,7 +121,12 @@ class Tenant(Pair):
         self.who = who
         self.principal = {"a": "User:alice", "b": "User:bob"}[who]
         subtree = not settings.get("home")
-        chosen = {"spelling": "colon", "list_subtree": subtree, "escape": False, "home": ""}
+        chosen: dict[str, Any] = {
+            "spelling": "colon",
+            "list_subtree": subtree,
+            "escape": False,
+            "home": "",
+        }
         chosen |= {"list_namespaces": False, **settings}
         self.view = View(ViewSettings(f"listener-{who}", **chosen), self.catalog.snapshot)
         self.session = self.connect()
@@ -165,7 +171,7 @@ class World:
         first.broker.new_id = IDS
         for topic in topics:
             first.broker.topics[topic] = FakeTopic(IDS().bytes, {})
-        self.broker = Remembered(first.broker, (topics[1], topics[3]))
+        self.broker = Memory(first.broker, (topics[1], topics[3]))
         for tenant, who in (("team-a", "a"), ("team-b", "b")):
             for group in ("app", f"g-{SECRETS[who]}"):
                 self.broker.groups[f"{tenant}..{group}"] = {f"{tenant}..orders"}
@@ -205,7 +211,7 @@ class World:
                 told.forwarded = True
                 for payload in frames(sent):
                     self._check_forwarded(tenant, payload)
-                    tenant.answered(self.broker.answer(payload, tenant.session_id))
+                    tenant.answered(answer(self.broker, payload, tenant.session_id))
                     self._changed()
                 sent = tenant.to_broker()
         except ProtocolError as error:
