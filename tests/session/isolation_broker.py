@@ -36,8 +36,8 @@ class Named:
 @dataclass
 class Memory:
     """What a broker has of all tenants: ``done`` maps a name to a checksum of all that changed it;
-    ``groups`` and ``ids`` map groups and transactional ids to their topics. ``hidden`` are topics of any
-    tenant that stand in every group and error text."""
+    ``groups`` and ``ids`` map groups and transactional ids to their topics. ``hidden`` are topics
+    of both tenants that stand in every group and error text."""
 
     topics: FakeBroker
     hidden: Sequence[str]

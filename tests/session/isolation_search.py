@@ -13,6 +13,10 @@ from tests.session.isolation_world import CASES, SECRETS, SETTINGS, Operation, S
 LENGTH: Final = 24
 """Operations in a sequence."""
 
+AGAIN: Final = 0.25
+"""How often an operation is an earlier one once more, of any tenant: what connections share, such
+as kept answers, shows where two request the same."""
+
 
 @dataclass(frozen=True)
 class Sequel:
@@ -55,9 +59,12 @@ def sequels(seed: int) -> Iterator[Sequel]:
         return Operation(who, api, version, random.getrandbits(40))
 
     for number in range(1 << 62):
-        chosen = []
+        chosen: list[Operation] = []
         for _ in range(LENGTH):
-            made = operation(random.choice("aab"))
+            who = random.choice("aab")
+            made = operation(who)
+            if chosen and random.random() < AGAIN:
+                made = replace(random.choice(chosen), who=who, within=())
             within = random.random()
             if made.who == "a" and within < 0.25:
                 made = replace(made, within=(operation("b"),))

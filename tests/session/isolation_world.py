@@ -20,7 +20,9 @@ from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses
+from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.headers import read_request_header
 from protocol.primitives import compact_string, legacy_string
 from protocol.schema import api_name
 from tests.changes.acl_requests import entities
@@ -153,6 +155,12 @@ class Tenant(Pair):
         return {"a": 71, "b": 72}[self.who]
 
 
+def parsed(payload: bytes) -> Any:
+    """The request of a frame."""
+    key, version, _, _, at = read_request_header(payload, 0, len(payload))
+    return messages.parse(f"{api_name(key)}Request", version, payload[at:])
+
+
 class World:
     """A worker with two tenants, with a ``setting``."""
 
@@ -242,6 +250,10 @@ class World:
         api = api_name(int.from_bytes(payload[:2], "big"))
         if api in HARMLESS:
             return
+        if api == "Fetch":
+            fetch = parsed(payload)
+            session = getattr(fetch, "session_id", 0)
+            assert session in (0, tenant.session_id), f"{tenant.who} sends another's fetch session"
         other = f"team-{'b' if tenant.who == 'a' else 'a'}."
         topics = self.first.broker.topics
         ids = [each.topic_id for name, each in topics.items() if name.startswith(other)]

@@ -155,6 +155,17 @@ def frames(data: bytes) -> list[bytes]:
     return found
 
 
+class ScannedSession(Session):
+    """A session of which a scan knows what its client has written."""
+
+    scan: Scan
+
+    def client_data(self, data: bytes) -> None:
+        """Take bytes from the client."""
+        self.scan.from_client(data)
+        super().client_data(data)
+
+
 class Pair:
     """A session; ``to_broker`` and ``to_client`` take the bytes it has written since the last
     call."""
@@ -203,7 +214,9 @@ class Pair:
     def another_session(self, addresses: ListenerAddresses) -> Session:
         """A session of another connection to the same worker."""
         source = FlowSource("test", "User:ANONYMOUS", "", "", "", "127.0.0.1:5000")
-        return Session(ConnectionState(self.worker, self.access(), addresses, source))
+        session = ScannedSession(ConnectionState(self.worker, self.access(), addresses, source))
+        session.scan = self.scan
+        return session
 
     def access(self) -> Access:
         """The client's access: to everything if there is no authorizer."""
@@ -222,14 +235,7 @@ class Pair:
         """The bytes that were written to the client."""
         data = b"".join(map(bytes, self.session.to_client))
         self.session.to_client.clear()
-        settings = self.view.settings
-        self.scan.to_client(
-            data,
-            self.facts.index.names(),
-            home=settings.home,
-            legal=settings.spelling == "legal",
-            escape=settings.escape,
-        )
+        self.scan.to_client(data, self.facts.index.names(), self.view)
         return data
 
     def send(self, data: bytes) -> None:

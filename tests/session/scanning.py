@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from gateway.views.view import View
+
 HOSTS: Final = re.compile(rb"kafka-\d+\.internal|broker-\d+\.internal")
 """Every address that tests give to brokers."""
 
@@ -30,24 +32,25 @@ class Scan:
         """Take in bytes that the client has sent."""
         self._written += bytes(data)
 
-    def to_client(
-        self, data: bytes, stored: Iterable[bytes], *, home: str, legal: bool, escape: bool
-    ) -> None:
-        """Raise Leak if ``data`` holds a broker's address; a flat name with a namespace, on a
-        listener with colons or with a home; or, under a ``home`` that may not be left, any name
-        from outside it. ``stored`` are the flat names at the brokers."""
+    def to_client(self, data: bytes, stored: Iterable[bytes], view: View) -> None:
+        """Raise Leak if ``data``, to a client of ``view``, holds a broker's address; the flat name
+        of a topic in a namespace, on a listener with colons or with a home; or, under a home that
+        may not be left, any name from outside it. ``stored`` are the flat names at the brokers."""
         host = HOSTS.search(data)
         if host is not None and host[0] not in self._written:
             raise Leak(f"a broker's address, {host[0]!r}, is shown: {data!r}")
+        settings, namespaces = view.settings, view.snapshot.namespaces
+        legal, home = settings.spelling == "legal", settings.home
         for flat in stored:
             namespace, delimiter, topic = flat.rpartition(b"..")
-            if not delimiter:
-                continue
             tiers = namespace.decode().replace(".", ":")
-            inside = tiers == home or tiers.startswith(f"{home}:")
-            hidden = [flat] if not legal or (home and inside) else []
-            if home and not inside and not escape:
-                hidden = [flat, f"{tiers}:".encode() + topic]
+            if not delimiter or tiers not in namespaces:
+                continue  # a topic of the default namespace, whose name is what is stored
+            hidden = [] if legal else [flat]
+            if home and not (tiers == home or tiers.startswith(f"{home}:")):
+                hidden = [] if settings.escape else [flat, f"{tiers}:".encode() + topic]
+            elif home:
+                hidden = [flat]
             for name in hidden:
                 if name in data and name not in self._written:
                     raise Leak(f"{name!r} is shown: {data!r}")

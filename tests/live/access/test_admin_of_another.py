@@ -44,14 +44,16 @@ gateway = own_users_gateway(
 )
 
 CHANGING: Final = re.compile(
-    r"\d{9,}|correlationId=\d+|TimeoutException: [^,}]*|finalizedFeaturesEpoch\S+"
+    r"\d{9,}|correlationId=\d+|TimeoutException: [^}]*|finalizedFeaturesEpoch\S+"
 )
 """What differs between two runs of the same calls: times, what a call that timed out waited for,
 and the number of changes that a cluster has seen."""
 
-MADE_AT_HOME: Final = frozenset({"fenceProducers", "listTransactions"})
-"""Methods whose answers change under a home, because to fence an id makes one of the caller's own
-there, with a new producer id."""
+MADE_AT_HOME: Final = frozenset(
+    {"fenceProducers", "listTransactions", "createAcls", "deleteAcls", "describeAcls"}
+)
+"""Methods whose answers differ under a home, because the names are the caller's own there: to fence
+an id makes one, with a new producer id, and an ACL is created while it is deleted."""
 
 
 def grant(servers: str, user: str, namespace: str) -> None:
@@ -131,7 +133,7 @@ def answers(
 
 
 @pytest.mark.parametrize(
-    "user", [pytest.param(NEIGHBOUR, marks=pytest.mark.long("kills")), CONFINED]
+    "user", [NEIGHBOUR, pytest.param(CONFINED, marks=pytest.mark.long("kills"))]
 )
 def test_each_method_answers_as_if_nothing_were_there(
     user: str,
@@ -155,6 +157,7 @@ def test_each_method_answers_as_if_nothing_were_there(
     found = answers(tmp_path, servers, user, things, _written(topic_id))
     assert things.read() == before
     by_id = {method for method in found if "by id" in method}
+    # Some of the calls of a client with a home are outwaited: its topics do not exist.
     own = MADE_AT_HOME if user == CONFINED else frozenset()
     different = {
         method: (nothing[method], found[method])
