@@ -160,7 +160,9 @@ class Answer:
 
     def _in_group(self, scope: Scope) -> list[str]:
         known = [self._broker.groups.get(group, ()) for group in self._groups(scope)]
-        return [*sorted({topic for topics in known for topic in topics}), *self._broker.hidden]
+        topics = [*sorted({topic for each in known for topic in each}), *self._broker.hidden]
+        # A broker deletes the offsets of topics that are deleted.
+        return [topic for topic in topics if self._broker.flat(topic) is not None]
 
     def _field(self, each: FieldSpec, scope: Scope, fails: int) -> Any:
         if each.array:

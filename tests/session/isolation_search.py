@@ -75,15 +75,19 @@ def sequels(seed: int) -> Iterator[Sequel]:
 def leak(sequel: Sequel, tally: Tally | None = None) -> str:
     """What is wrong with a sequence; "" if nothing is.
 
-    The sequence is done in a world with both tenants, and again without what tenant ``b`` does.
+    The sequence is done in a world with both tenants, and again in a world for each, without what
+    the other one does.
     """
-    here, alone = World(sequel.setting), World(sequel.setting)
+    here, alone = World(sequel.setting), {who: World(sequel.setting) for who in SECRETS}
     for number, operation in enumerate(sequel.operations):
+        wrong = ""
         try:
             told = here.do(operation)
             wrong = _secrets(operation, told)
-            if operation.who == "a":
-                wrong = wrong or _differing(told, alone.do(replace(operation, within=())))
+            each = [(operation, told), *zip(operation.within, told.within, strict=False)]
+            for one, got in each:
+                again = alone[one.who].do(replace(one, within=()))
+                wrong = wrong or _differing(one, got, again)
         except AssertionError as error:
             wrong = str(error)
         if wrong:
@@ -96,12 +100,11 @@ def leak(sequel: Sequel, tally: Tally | None = None) -> str:
     return ""
 
 
-def _differing(told: Told, alone: Told) -> str:
-    if (told.data, told.end) == (alone.data, alone.end):
+def _differing(operation: Operation, told: Told, alone: Told) -> str:
+    if (told.data, told.end) == (alone.data, alone.end) or operation.names_foreign_ids:
         return ""
-    return (
-        f"a is told\n{told.data!r} {told.end}\nand without what b does\n{alone.data!r} {alone.end}"
-    )
+    with_other, without = (f"{each.data!r} {each.end}" for each in (told, alone))
+    return f"{operation.who} is told\n{with_other}\nand without the other\n{without}"
 
 
 def _secrets(operation: Operation, told: Told) -> str:

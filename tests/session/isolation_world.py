@@ -3,10 +3,7 @@ one within the other, and whatever one is told is kept."""
 
 from __future__ import annotations
 
-import sys
-import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -29,6 +26,7 @@ from tests.changes.acl_requests import entities
 from tests.changes.fake_broker import FakeTopic
 from tests.session.isolation_answers import answer
 from tests.session.isolation_broker import Memory
+from tests.session.isolation_ids import IDS
 from tests.session.isolation_requests import Names, Requests
 from tests.session.pair import BASE_PORT, HOST, Pair, frames, raw_frame
 
@@ -50,6 +48,9 @@ HARMLESS: Final = {
     "DescribeLogDirs": "topics that the client may not describe are taken out of the response",
 }
 """The APIs of which a broker gets another tenant's names, and why that shows nothing."""
+
+NAMED: Final = frozenset({2, 32})
+"""The types of config resources that are topics and groups."""
 
 KEYS: Final = {api.name: api.key for api in APIS.values()}
 
@@ -90,6 +91,12 @@ class Operation:
     seed: int
     within: tuple[Operation, ...] = ()
 
+    @property
+    def names_foreign_ids(self) -> bool:
+        """Whether ids of the other tenant's topics are among the request's. An id is no secret: who
+        names one is told whether it exists, as in Kafka."""
+        return self.who == "b" and self.seed % 4 == 0
+
 
 @dataclass
 class Told:
@@ -100,19 +107,6 @@ class Told:
     end: str = ""
     forwarded: bool = False
     within: list[Told] = field(default_factory=list)
-
-
-class CertainIds:
-    """uuid4 in place of random numbers: the numbers depend on the operation alone."""
-
-    def __init__(self) -> None:
-        self.random = Random(0)
-
-    def __call__(self) -> UUID:
-        return UUID(int=self.random.getrandbits(128), version=4)
-
-
-IDS: Final = CertainIds()
 
 
 class Tenant(Pair):
@@ -179,6 +173,11 @@ class World:
         first.broker.new_id = IDS
         for topic in topics:
             first.broker.topics[topic] = FakeTopic(IDS().bytes, {})
+        self._foreign_ids = [
+            UUID(bytes=each.topic_id)
+            for name, each in first.broker.topics.items()
+            if name.startswith("team-a.")
+        ]
         self.broker = Memory(first.broker, (topics[1], topics[3]))
         for tenant, who in (("team-a", "a"), ("team-b", "b")):
             for group in ("app", f"g-{SECRETS[who]}"):
@@ -201,8 +200,8 @@ class World:
     def do(self, operation: Operation) -> Told:
         """Let a tenant do a request, and others what they do within; returns what it is told."""
         tenant = self.tenants[operation.who]
-        IDS.random.seed(operation.seed)
-        request = Requests(Random(operation.seed), self._names(tenant, operation.seed))
+        IDS.random.seed(f"{operation.who} {operation.seed}")
+        request = Requests(Random(operation.seed), self._names(tenant, operation))
         frame = raw_frame(
             KEYS[operation.api],
             operation.version,
@@ -214,7 +213,7 @@ class World:
             sent = tenant.to_broker()
             for each in operation.within:
                 told.within.append(self.do(each))
-            IDS.random.seed(operation.seed + 1)
+            IDS.random.seed(f"{operation.who} {operation.seed} answered")
             while sent:
                 told.forwarded = True
                 for payload in frames(sent):
@@ -257,7 +256,10 @@ class World:
         other = f"team-{'b' if tenant.who == 'a' else 'a'}."
         topics = self.first.broker.topics
         ids = [each.topic_id for name, each in topics.items() if name.startswith(other)]
-        known = (*topics, *self.broker.groups, *self.broker.ids)
+        known: Iterable[str] = (*topics, *self.broker.groups, *self.broker.ids)
+        if api.endswith("Configs"):  # brokers and loggers have names of another kind
+            configured = [each for each in parsed(payload).resources if each.resource_type in NAMED]
+            known = {each.resource_name for each in configured} & {*known}
         for name in dict.fromkeys(each for each in known if each.startswith(other)):
             text = name.encode()
             for spelled in (legacy_string(text), compact_string(text)):
@@ -265,9 +267,9 @@ class World:
         for topic_id in ids:
             assert topic_id not in payload, f"{tenant.who} sends the id of another's topic"
 
-    def _names(self, tenant: Tenant, seed: int) -> Names:
+    def _names(self, tenant: Tenant, operation: Operation) -> Names:
         """The names that a tenant uses: its own, and, of ``b``, those that it knows of ``a``'s."""
-        random = Random(seed)
+        random = Random(operation.seed)
         own, other = ("team-a", "team-b") if tenant.who == "a" else ("team-b", "team-a")
         home = tenant.view.settings.home
         secret = SECRETS[tenant.who]
@@ -278,31 +280,14 @@ class World:
         if tenant.who == "b" and random.random() < 0.6:
             topics = [f"{begin}{other}{end}" for begin in ("", ":", "..") for end in _THINGS]
             groups = [f"{begin}{other}{end}" for begin in ("", ":", "..") for end in _GROUPS]
+            topics += [f"..{other}..orders", f"{other}..orders", f"{other}:orders"] * 4
             topics += ["plain", ":", "", f"{other}.new", f"{other}:", "team-", "team_a..orders"]
-        begins = f"{own}." if tenant.who == "a" else "team-"
         known = self.first.broker.topics.items()
-        ids = [UUID(bytes=each.topic_id) for name, each in known if name.startswith(begins)]
+        ids = [UUID(bytes=each.topic_id) for name, each in known if name.startswith(f"{own}.")]
+        if operation.names_foreign_ids:
+            ids += self._foreign_ids
         return Names(topics, groups, [*ids, UUID(int=0x99)], (0, 0, tenant.session_id, 71))
 
 
 _THINGS: Final = (":orders", "..orders", ":", "..", ":new", ".sub..orders", ":sub:new", ":sub:")
 _GROUPS: Final = (":app", "..app", ":", "..", "..new")
-
-
-@contextmanager
-def certain_ids() -> Iterator[None]:
-    """Let all modules of the gateway draw their ids from ``IDS``, so that two worlds draw the
-    same."""
-    drawn = uuid.uuid4
-    modules: list[Any] = [
-        module
-        for name, module in sorted(sys.modules.items())
-        if name.startswith("gateway.") and getattr(module, "uuid4", None) is drawn
-    ]
-    for module in modules:
-        module.uuid4 = IDS
-    try:
-        yield
-    finally:
-        for module in modules:
-            module.uuid4 = drawn

@@ -27,6 +27,8 @@ class Scan:
 
     def __init__(self) -> None:
         self._written = b""
+        self.has_names = True
+        """False: only addresses are searched for, because a broker's bytes are mutated."""
 
     def from_client(self, data: bytes) -> None:
         """Take in bytes that the client has sent."""
@@ -39,11 +41,13 @@ class Scan:
         host = HOSTS.search(data)
         if host is not None and host[0] not in self._written:
             raise Leak(f"a broker's address, {host[0]!r}, is shown: {data!r}")
+        if not self.has_names:
+            return
         settings, namespaces = view.settings, view.snapshot.namespaces
         legal, home = settings.spelling == "legal", settings.home
         for flat in stored:
             namespace, delimiter, topic = flat.rpartition(b"..")
-            tiers = namespace.decode().replace(".", ":")
+            tiers = namespace.decode(errors="replace").replace(".", ":")
             if not delimiter or tiers not in namespaces:
                 continue  # a topic of the default namespace, whose name is what is stored
             hidden = [] if legal else [flat]

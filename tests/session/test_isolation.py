@@ -13,8 +13,9 @@ from typing import Final
 
 import pytest
 
+from tests.session.isolation_ids import certain_ids
 from tests.session.isolation_search import Tally, leak, sequels, shrunk
-from tests.session.isolation_world import CASES, certain_ids
+from tests.session.isolation_world import CASES
 
 OPERATIONS: Final = int(os.environ.get("ISOLATION_OPERATIONS", "10000"))
 SEED: Final = int(os.environ.get("ISOLATION_SEED", "1"))
