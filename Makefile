@@ -29,6 +29,7 @@ LAG ?= 250
 AGAINST ?= HEAD
 SUMS ?= $(CURDIR)/.cache/sums.txt
 SEQUENCES ?= 100000
+OPERATIONS ?= 1000000
 # Where tests of these marks are: each process of pytest collects what it is given, and to collect
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
@@ -37,7 +38,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 	tests/live/access/test_acl_tools.py tests/live/operations/test_drain.py tests/live/operations/test_metrics.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights leaning planted mirror fleet rolling dashboards drawn-dashboards log-lines map walk \
+.PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins isolation rights leaning planted mirror fleet rolling dashboards drawn-dashboards log-lines map walk \
 	tree-outages \
 	compiled bench bench-quick bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
@@ -139,6 +140,10 @@ fuzz-config: $(STAMP)  ## Give commands files that are almost valid (SECONDS=180
 twins: $(STAMP)  ## Ask what two worlds that a client may not tell apart answer (SECONDS=1800, SEED=...).
 	TWINS_SECONDS=$(SECONDS) TWINS_SEED=$(SEED) $(PYTEST) -v --timeout=$$(($(SECONDS) + 600)) \
 		tests/session/test_twins.py tests/session/test_twins_in_trees.py
+
+isolation: $(STAMP)  ## Let two tenants do anything at random: neither may see the other (OPERATIONS=1000000, SEED=...).
+	ISOLATION_OPERATIONS=$(OPERATIONS) ISOLATION_SEED=$(SEED) $(PYTEST) -sv --timeout=86400 \
+		tests/session/test_isolation.py
 
 rights: $(STAMP)  ## Let delegates change names and ACLs at random (SEQUENCES=100000, SEED=...).
 	RIGHTS_SEQUENCES=$(SEQUENCES) RIGHTS_SEED=$(SEED) $(PYTEST) -v tests/changes/rights

@@ -44,6 +44,7 @@ from protocol.primitives import legacy_string
 from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import FakeCatalog, Log
+from tests.session.scanning import Scan
 
 NAMESPACES = ("team-a", "team-a:sub", "team-b", "org:apache:kafka")
 CLIENT_ID = b"test-client"
@@ -154,6 +155,17 @@ def frames(data: bytes) -> list[bytes]:
     return found
 
 
+class ScannedSession(Session):
+    """A session of which a scan knows what its client has written."""
+
+    scan: Scan
+
+    def client_data(self, data: bytes) -> None:
+        """Take bytes from the client."""
+        self.scan.from_client(data)
+        super().client_data(data)
+
+
 class Pair:
     """A session; ``to_broker`` and ``to_client`` take the bytes it has written since the last
     call."""
@@ -195,13 +207,16 @@ class Pair:
         self._question: Question | None = None
         self.asked_as: int | None = None
         self.reset = False  # a change has ended the connection
+        self.scan = Scan()
         addresses = ListenerAddresses(HOST, BASE_PORT, NodeIdRanges.parse(node_ids))
         self.session = self.another_session(addresses)
 
     def another_session(self, addresses: ListenerAddresses) -> Session:
         """A session of another connection to the same worker."""
         source = FlowSource("test", "User:ANONYMOUS", "", "", "", "127.0.0.1:5000")
-        return Session(ConnectionState(self.worker, self.access(), addresses, source))
+        session = ScannedSession(ConnectionState(self.worker, self.access(), addresses, source))
+        session.scan = self.scan
+        return session
 
     def access(self) -> Access:
         """The client's access: to everything if there is no authorizer."""
@@ -220,11 +235,13 @@ class Pair:
         """The bytes that were written to the client."""
         data = b"".join(map(bytes, self.session.to_client))
         self.session.to_client.clear()
+        self.scan.to_client(data, self.facts.index.names(), self.view)
         return data
 
     def send(self, data: bytes) -> None:
         """Bytes from the client. If the session waits for a refresh, it happens at once; work is
         done up to a query that the test answers."""
+        self.scan.from_client(data)
         self.callback(lambda: self.session.client_data(data))
         self._go_on()
 

@@ -3,7 +3,7 @@
 Needs DELETE on each topic, and for a namespace on everything in it. The gateway carries out a
 request that names a namespace, a topic in a namespace or a topic with a catalog entry, and forwards
 any other request under flat names. Denied topics get their errors. If a topic was denied by id, its
-answer has its name only if the client may describe it (ControllerApis).
+answer has its name only if the client may describe it (ControllerApis), and the message never.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied
         # Denied here: the topic may become known before a deletion that no ACL allowed.
         unknown = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
         named = None if flat is None else admin_rights.resource_by_id(access, flat, value)
-        why = unknown if named is None else admin_rights.deletion(access, named)
+        why = unknown if named is None else admin_rights.deletion_by_id(access, named)
         if why is not None:
             denied[value] = why
     return denied

@@ -112,6 +112,13 @@ def _deletion_by_name(
     return _missing(access, name, named, flats) or why
 
 
+def deletion_by_id(access: Access, named: Resource) -> Denied | None:
+    """:func:`deletion` for a client that named the topic or link by its id: the message has no
+    name, because the client may not be allowed to describe it."""
+    denied = deletion(access, named)
+    return None if denied is None else unnamed(denied, access.principal)
+
+
 def resource_by_id(access: Access, flat: bytes, topic_id: bytes) -> Resource:
     """The resource that a client names by a topic id: the topic stored as ``flat``, or a link to
     it."""

@@ -102,9 +102,10 @@ def _check_acls(deletion: Deletion, keys: Iterable[TopicKey]) -> None:
         if key.name is not None:
             why = by_name.get(key.name.encode())
         elif isinstance(what, Link):
-            why = admin_rights.deletion(access, resource_of(what.name))
+            why = admin_rights.deletion_by_id(access, resource_of(what.name))
         elif isinstance(what, TopicResource):
-            why = admin_rights.deletion(access, access.flat_resource(what.flat.encode()))
+            topic = access.flat_resource(what.flat.encode())
+            why = admin_rights.deletion_by_id(access, topic)
         if why is not None:
             deletion.answer(key, why)
 
