@@ -31,7 +31,12 @@ MADE_HERE = frozenset(
 """Requests that the gateway carries out itself if they concern a namespace; it forwards the
 others."""
 
-NOT_UNDER_A_HOME = frozenset({"WriteTxnMarkers"})
+NOT_UNDER_A_HOME = frozenset(
+    {
+        *("WriteTxnMarkers", "AlterPartitionReassignments", "ElectLeaders"),
+        *("DescribeQuorum", "UpdateFeatures"),
+    }
+)
 """Requests that the gateway rejects under a home."""
 
 PLAIN = "plain"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.apis import administrators, walking
+from gateway.apis import administrators, generic, walking
 from gateway.apis.counting import count_errors, count_topics, report_rejections
 from gateway.apis.topics import partitions_of_cluster
 from gateway.decision import Denied
@@ -64,6 +64,9 @@ def list_request(
         exchange.kept = RequestedReassignments(None)
         return []
     rejections, wanted = _sorted(state, asked.topics)
+    again = generic.look_again(exchange, rejections)
+    if again is not None:
+        return again
     report_rejections(state, exchange, rejections)
     exchange.kept = RequestedReassignments(wanted)
     exchange.spelled = {
