@@ -151,8 +151,7 @@ def error_response(
         if not on_top or not body:
             return body
         response = messages.parse(f"{api.name}Response", version, body)
-        values = {"error_code": code, "error_message": message}
-        return messages.write(changed(response, values))
+        return messages.write(changed(response, {"error_code": code, "error_message": message}))
     values = {"error_code": code, "error_message": message, **api.beside_error}
     return messages.write(make(response_class, values))
 
