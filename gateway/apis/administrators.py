@@ -28,6 +28,12 @@ STALE: Final = Denied(
 )
 """The denial while the catalog is out of date. Java's admin client retries after this code."""
 
+_UNDER_HOME: Final = Denied(
+    CLUSTER_AUTHORIZATION_FAILED,
+    "This request concerns the whole cluster; it is not served where a home namespace is in force.",
+    "access",
+)
+
 
 def denial(state: ConnectionState, *operations: int) -> Denied | None:
     """The denial of a request for administrators; None for a principal that has one of the
@@ -44,14 +50,8 @@ def denial(state: ConnectionState, *operations: int) -> Denied | None:
 def home_denial(state: ConnectionState) -> Denied | None:
     """The denial of a request about the whole cluster under a home; None without a home. A home in
     another volume of the tree counts, too."""
-    home = state.view.settings.home or state.view.settings.home_elsewhere
-    if not home:
-        return None
-    message = (
-        "This request concerns the whole cluster; it is served where no home namespace is in force,"
-        f" and '{home}' is here."
-    )
-    return Denied(CLUSTER_AUTHORIZATION_FAILED, message, "access")
+    settings = state.view.settings
+    return _UNDER_HOME if settings.home or settings.home_elsewhere else None
 
 
 def cluster_or_home(access: Access, operation: int) -> Denied | None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -119,6 +119,7 @@ def divide(
             forwarded[at] = entry
             if topic.name is not None:
                 first_at.setdefault(topic.name, at)
+    joined: dict[int, dict[int, Any]] = {}  # the partitions of entries that stand for several
     for at, (topic, entry) in paced(enumerate(zip(requested, entries, strict=True))):
         if topic.denied is not None or topic.name is None or at in forwarded:
             continue
@@ -126,10 +127,18 @@ def divide(
         entry = _renamed(entry, topics, spelling)
         first = first_at.setdefault(spelling, at)
         conflict = second_spelling(topic.name, spelling)
-        there = forwarded.get(first, entry)
-        forwarded[first], requested[at] = _joined(there, entry, topic, topics, conflict)
+        there = forwarded.setdefault(first, entry)
+        if topics.partitions is None:
+            requested[at] = topic if there == entry else replace(topic, denied=conflict)
+        else:
+            if first not in joined:
+                joined[first] = partitions_of(there, topics)
+            requested[at] = _joined(joined[first], partitions_of(entry, topics), topic, conflict)
         if first != at:
             requested[first] = replace(requested[first], shared=True)
+    for first, partitions in paced(joined.items()):
+        union = tuple(partitions.values())
+        forwarded[first] = replace(forwarded[first], **{topics.partitions or "": union})
     return tuple(forwarded[at] for at in sorted(forwarded)), tuple(requested)
 
 
@@ -148,25 +157,16 @@ def _requested(entry: Any, topics: Topics, rejection: Rejection) -> RequestedTop
 
 
 def _joined(
-    first: Any, second: Any, topic: RequestedTopic, topics: Topics, conflict: Denied
-) -> tuple[Any, RequestedTopic]:
-    """The entry to forward for two spellings, and how the second spelling, ``topic``, is answered.
-
-    ``first`` and ``second`` have the same name here. ``conflict`` answers the parts that differ.
-    """
-    if topics.partitions is None:
-        return first, topic if first == second else replace(topic, denied=conflict)
-    there, more = partitions_of(first, topics), partitions_of(second, topics)
+    there: dict[int, Any], more: Mapping[int, Any], topic: RequestedTopic, conflict: Denied
+) -> RequestedTopic:
+    """How the second spelling, ``topic``, is answered; its partitions, ``more``, are added to those
+    that are forwarded, ``there``. ``conflict`` answers the partitions that differ."""
     rejected = {
         index: conflict
         for index, partition in eased(more.items())
-        if there.get(index, partition) != partition
+        if there.setdefault(index, partition) != partition
     }
-    union = tuple((there | more | there).values())
-    return (
-        replace(first, **{topics.partitions: union}),
-        replace(topic, rejected=rejected, shared=True),
-    )
+    return replace(topic, rejected=rejected, shared=True)
 
 
 def partitions_of(entry: Any, topics: Topics) -> dict[int, Any]:
@@ -200,8 +200,8 @@ def merge_topics(
     for topic in paced(requested):
         if topic.denied is not None:
             merged.append(_error_entry(shape, topic_class, topic, topic.denied))
-        elif (entry := answers.take(topic)) is not None:
-            merged.append(_entry_of_spelling(shape, topic_class, topic, entry))
+        elif (place := answers.take(topic)) is not None:
+            merged.append(_entry_of_spelling(shape, topic_class, topic, answers, place))
     return replace(holder, **{topics.array: (*merged, *answers.left())})
 
 
@@ -213,13 +213,33 @@ class _Answers:
         self._places: dict[object, list[int]] = {}
         self._given: Counter[object] = Counter()
         self._taken: set[int] = set()
+        self._topics = topics
+        self._partitions: dict[int, dict[int, list[tuple[int, Any]]]] = {}
         for place, entry in paced(enumerate(entries)):
             for key in (getattr(entry, topics.name, None), getattr(entry, TOPIC_ID, None)):
                 if key:
                     self._places.setdefault(key, []).append(place)
 
-    def take(self, topic: RequestedTopic) -> Any | None:
-        """The entry for a topic; a second spelling gets the first spelling's entry.
+    def entry(self, place: int) -> Any:
+        """The entry at a place."""
+        return self._entries[place]
+
+    def partitions(self, place: int, indexes: Collection[int]) -> list[Any]:
+        """The partitions of an entry with these numbers, in the broker's order. Those of the whole
+        entry are looked up once, because many spellings may share it."""
+        by_index = self._partitions.get(place)
+        if by_index is None:
+            by_index = self._partitions[place] = {}
+            array = getattr(self._entries[place], self._topics.partitions or "")
+            for at, partition in paced(enumerate(array)):
+                index = getattr(partition, self._topics.index)
+                by_index.setdefault(index, []).append((at, partition))
+        found = [each for index in eased(indexes) for each in by_index.get(index, ())]
+        found.sort(key=_place)
+        return [partition for _, partition in eased(found)]
+
+    def take(self, topic: RequestedTopic) -> int | None:
+        """The place of the entry for a topic; a second spelling gets the first spelling's entry.
 
         If a topic was requested twice in the same spelling, each request gets an entry of its own.
         """
@@ -232,7 +252,7 @@ class _Answers:
         if turn >= len(places):
             return None
         self._taken.add(places[turn])
-        return self._entries[places[turn]]
+        return places[turn]
 
     def left(self) -> tuple[Any, ...]:
         """The entries that were not requested."""
@@ -260,23 +280,27 @@ def _error(shape: TopicShape, why: Denied) -> dict[str, object]:
 
 
 def _entry_of_spelling(
-    shape: TopicShape, topic_class: type, topic: RequestedTopic, entry: Any
+    shape: TopicShape, topic_class: type, topic: RequestedTopic, answers: _Answers, place: int
 ) -> Any:
     """The broker's entry, cut to the name and partitions of one spelling if several share it."""
-    topics = shape.response
-    if topic.name != topic.forwarded:
-        entry = replace(entry, **{topics.name: topic.name})
+    topics, entry = shape.response, answers.entry(place)
+    name = topic.name if topic.name != topic.forwarded else None
     if not topic.shared or topics.partitions is None:
-        return entry
+        return entry if name is None else replace(entry, **{topics.name: name})
     partition_class = element_class(topic_class, topics.partitions)
-    wanted = [
-        partition
-        for partition in paced(getattr(entry, topics.partitions))
-        if getattr(partition, topics.index) in topic.partitions
-        and getattr(partition, topics.index) not in topic.rejected
-    ]
+    left = (
+        dict.fromkeys(topic.partitions)
+        if not topic.rejected
+        else {index: None for index in eased(topic.partitions) if index not in topic.rejected}
+    )
+    wanted = answers.partitions(place, left)
     wanted += [
         _error_partition(shape, partition_class, index, why)
         for index, why in eased(topic.rejected.items())
     ]
-    return replace(entry, **{topics.partitions: tuple(wanted)})
+    changes: dict[str, object] = {topics.partitions: tuple(wanted)}
+    return replace(entry, **(changes if name is None else {**changes, topics.name: name}))
+
+
+def _place(item: tuple[int, Any]) -> int:
+    return item[0]

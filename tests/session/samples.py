@@ -39,6 +39,9 @@ NOT_UNDER_A_HOME = frozenset(
 )
 """Requests that the gateway rejects under a home."""
 
+QUORUM: Mapping[Kind, object] = {Kind.TOPIC_NAME: "__cluster_metadata", Kind.PARTITION: 0}
+"""The only partition that DescribeQuorum is forwarded for."""
+
 PLAIN = "plain"
 """A topic of the default namespace."""
 
@@ -92,6 +95,7 @@ def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -
         Kind.REGEX: ".*",
         Kind.MAX_BYTES: 1 << 20,
         Kind.REPLICA_ID: -1,
+        **(QUORUM if api == "DescribeQuorum" else {}),
     }
     return filled(f"{api}Request", version, values)
 
@@ -121,6 +125,7 @@ def response(
         Kind.HOST: BROKER_HOST,
         Kind.PORT: 9092,
         Kind.ERROR_TEXT: text or f"Topic '{topic}' is on {BROKER_HOST}:9092, not on {topic}.",
+        **(QUORUM if api == "DescribeQuorum" else {}),
     }
     return filled(f"{api}Response", version, values)
 

@@ -19,7 +19,7 @@ from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import Do, Topics, TopicShape
-from gateway.rules.division import OF_TOPICS, Division, Item, Names
+from gateway.rules.division import Division, Item, Names
 from protocol import messages
 from protocol.messages import made
 from protocol.splice import Edit
@@ -102,7 +102,6 @@ API = Api(
     items_too=lambda version, code: True,
     division=Division(
         item=_of_topic,
-        codes=OF_TOPICS,
         drops_error=True,
         items_bear_error=True,
         not_under_home=True,

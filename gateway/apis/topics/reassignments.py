@@ -22,7 +22,7 @@ from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import BY_PARTITION_INDEX, DESCRIBE, Do, Effect, Topics, TopicShape
-from gateway.rules.division import OF_CLUSTER, OF_TOPICS, Division
+from gateway.rules.division import Division
 from gateway.rules.rename import Rejections
 from gateway.rules.volume_items import of_topic
 from protocol import messages
@@ -155,7 +155,6 @@ ALTER_REASSIGNMENTS = Api(
     items_too=lambda version, code: True,
     division=Division(
         item=of_topic,
-        codes=OF_TOPICS,
         drops_error=True,
         items_bear_error=True,
         not_under_home=True,
@@ -172,7 +171,6 @@ LIST_REASSIGNMENTS = Api(
     division=Division(
         item=of_topic,
         arrays=("topics", "topics"),
-        codes=OF_CLUSTER,
         keeps_error=True,
         not_under_far_home=True,
     ),

@@ -204,7 +204,7 @@ def test_kafka_features(admin: str, home: str, brokers: KafkaCluster) -> None:
     assert told[0] == told[1]
     denied = java_tools.attempt(FEATURES, home, *upgrade)
     assert denied.returncode != 0
-    assert "no home namespace" in denied.stdout + denied.stderr
+    assert "a home namespace is in force" in denied.stdout + denied.stderr
 
 
 def test_listings_of_kafka_configs_and_client_metrics(
