@@ -147,11 +147,15 @@ class Division:
     set, no volume owns anything that the requests name, and the listener's volume answers them."""
 
     item: Callable[[Any, Names], Item] | None = None
-    """An entry of the request's array -> its item. The arrays are ``positions``, or else the arrays
-    of the API's shapes, whose entries bear keys."""
+    """An entry of the request's array -> its item. The arrays are ``positions`` or ``arrays``, or
+    else the arrays of the API's shapes, whose entries bear keys."""
 
     positions: tuple[str, str] | None = None
     """The arrays of the request and of the response, if their items match by position."""
+
+    arrays: tuple[str, str] | None = None
+    """The arrays of the request and of the response, if the API has no shapes and its items bear
+    keys."""
 
     whole: Callable[[Any, Names], str | None] | None = None
     """A request -> the volume that the whole request is forwarded to; None to divide it."""
@@ -169,6 +173,21 @@ class Division:
 
     drops_error: bool = False
     """Whether only the listener's volume may set the error of the whole response."""
+
+    items_bear_error: bool = False
+    """Whether an error of the whole response stands in each item, too. A response that is merged of
+    several volumes then has no error of its own, because that would speak for all volumes."""
+
+    keeps_error: bool = False
+    """Whether the error of any volume is the error of the whole response, because items cannot bear
+    an error, and an item that is left out reads as if there were nothing to tell."""
+
+    not_under_home: bool = False
+    """Whether requests are rejected where a home is in force. The gateway that the client is
+    connected to does so, because no other gateway is told the client's home."""
+
+    not_under_far_home: bool = False
+    """The same where the home would be in a volume of another gateway."""
 
     codes: Codes = OF_CLUSTER
 

@@ -151,7 +151,7 @@ def error_response(
         if not on_top or not body:
             return body
         response = messages.parse(f"{api.name}Response", version, body)
-        return messages.write(changed(response, {"error_code": code}))
+        return messages.write(changed(response, {"error_code": code, "error_message": message}))
     values = {"error_code": code, "error_message": message, **api.beside_error}
     return messages.write(make(response_class, values))
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -119,7 +119,7 @@ def divide(
             forwarded[at] = entry
             if topic.name is not None:
                 first_at.setdefault(topic.name, at)
-    joined: dict[int, dict[int, Any]] = {}
+    joined: dict[int, dict[int, Any]] = {}  # the partitions of entries that stand for several
     for at, (topic, entry) in paced(enumerate(zip(requested, entries, strict=True))):
         if topic.denied is not None or topic.name is None or at in forwarded:
             continue
@@ -133,12 +133,12 @@ def divide(
         else:
             if first not in joined:
                 joined[first] = partitions_of(there, topics)
-            requested[at] = _join(joined[first], entry, topic, topics, conflict)
+            requested[at] = _joined(joined[first], partitions_of(entry, topics), topic, conflict)
         if first != at:
             requested[first] = replace(requested[first], shared=True)
-    for first, partitions in eased(joined.items()):
-        union = {str(topics.partitions): tuple(eased(partitions.values()))}
-        forwarded[first] = replace(forwarded[first], **union)
+    for first, partitions in paced(joined.items()):
+        union = tuple(partitions.values())
+        forwarded[first] = replace(forwarded[first], **{topics.partitions or "": union})
     return tuple(forwarded[at] for at in sorted(forwarded)), tuple(requested)
 
 
@@ -156,14 +156,14 @@ def _requested(entry: Any, topics: Topics, rejection: Rejection) -> RequestedTop
     )
 
 
-def _join(
-    there: dict[int, Any], entry: Any, topic: RequestedTopic, topics: Topics, conflict: Denied
+def _joined(
+    there: dict[int, Any], more: Mapping[int, Any], topic: RequestedTopic, conflict: Denied
 ) -> RequestedTopic:
-    """Add the partitions of a second spelling's ``entry`` to those ``there`` are of the topic;
-    returns how that spelling, ``topic``, is answered: partitions that differ get ``conflict``."""
+    """How the second spelling, ``topic``, is answered; its partitions, ``more``, are added to those
+    that are forwarded, ``there``. ``conflict`` answers the partitions that differ."""
     rejected = {
         index: conflict
-        for index, partition in eased(partitions_of(entry, topics).items())
+        for index, partition in eased(more.items())
         if there.setdefault(index, partition) != partition
     }
     return replace(topic, rejected=rejected, shared=True)
@@ -214,24 +214,29 @@ class _Answers:
         self._given: Counter[object] = Counter()
         self._taken: set[int] = set()
         self._topics = topics
-        self._by_index: dict[int, dict[int, list[Any]]] = {}
+        self._partitions: dict[int, dict[int, list[tuple[int, Any]]]] = {}
         for place, entry in paced(enumerate(entries)):
             for key in (getattr(entry, topics.name, None), getattr(entry, TOPIC_ID, None)):
                 if key:
                     self._places.setdefault(key, []).append(place)
 
-    def __getitem__(self, place: int) -> Any:
+    def entry(self, place: int) -> Any:
+        """The entry at a place."""
         return self._entries[place]
 
-    def partitions(self, place: int) -> dict[int, list[Any]]:
-        """The partitions of the entry at this place, by number: made once, because the entry
-        answers each repetition of each spelling."""
-        found = self._by_index.get(place)
-        if found is None:
-            found = self._by_index[place] = {}
-            for partition in paced(getattr(self._entries[place], str(self._topics.partitions))):
-                found.setdefault(getattr(partition, self._topics.index), []).append(partition)
-        return found
+    def partitions(self, place: int, indexes: Collection[int]) -> list[Any]:
+        """The partitions of an entry with these numbers, in the broker's order. Those of the whole
+        entry are looked up once, because many spellings may share it."""
+        by_index = self._partitions.get(place)
+        if by_index is None:
+            by_index = self._partitions[place] = {}
+            array = getattr(self._entries[place], self._topics.partitions or "")
+            for at, partition in paced(enumerate(array)):
+                index = getattr(partition, self._topics.index)
+                by_index.setdefault(index, []).append((at, partition))
+        found = [each for index in eased(indexes) for each in by_index.get(index, ())]
+        found.sort(key=_place)
+        return [partition for _, partition in eased(found)]
 
     def take(self, topic: RequestedTopic) -> int | None:
         """The place of the entry for a topic; a second spelling gets the first spelling's entry.
@@ -278,21 +283,24 @@ def _entry_of_spelling(
     shape: TopicShape, topic_class: type, topic: RequestedTopic, answers: _Answers, place: int
 ) -> Any:
     """The broker's entry, cut to the name and partitions of one spelling if several share it."""
-    topics, entry = shape.response, answers[place]
-    if topic.name != topic.forwarded:
-        entry = replace(entry, **{topics.name: topic.name})
+    topics, entry = shape.response, answers.entry(place)
+    name = topic.name if topic.name != topic.forwarded else None
     if not topic.shared or topics.partitions is None:
-        return entry
+        return entry if name is None else replace(entry, **{topics.name: name})
     partition_class = element_class(topic_class, topics.partitions)
-    answered = answers.partitions(place)
-    wanted = [
-        partition
-        for index in paced(dict.fromkeys(topic.partitions))
-        if index not in topic.rejected
-        for partition in answered.get(index, ())
-    ]
+    left = (
+        dict.fromkeys(topic.partitions)
+        if not topic.rejected
+        else {index: None for index in eased(topic.partitions) if index not in topic.rejected}
+    )
+    wanted = answers.partitions(place, left)
     wanted += [
         _error_partition(shape, partition_class, index, why)
         for index, why in eased(topic.rejected.items())
     ]
-    return replace(entry, **{topics.partitions: tuple(wanted)})
+    changes: dict[str, object] = {topics.partitions: tuple(wanted)}
+    return replace(entry, **(changes if name is None else {**changes, topics.name: name}))
+
+
+def _place(item: tuple[int, Any]) -> int:
+    return item[0]

@@ -15,7 +15,7 @@ from protocol.messages import changed, has_field
 TOPIC_RESOURCE, GROUP_RESOURCE = 2, 32
 """The types of config resources (Kafka's ConfigResource.Type) whose names are paths."""
 
-_KEYS: Final = ("key", "name", TOPIC_ID)
+_KEYS: Final = ("key", "name", "topic", TOPIC_ID)
 
 
 def with_all_else(own: str, answers: Mapping[str, Any], values: Mapping[str, object]) -> Any:
@@ -35,6 +35,8 @@ def arrays(api: Declaration, version: int) -> tuple[str, str]:
     division = api.division
     if division is not None and division.positions is not None:
         return division.positions
+    if division is not None and division.arrays is not None:
+        return division.arrays
     if division is not None and division.item is not None:
         if (items := api.item_shape(version)) is not None:
             return items.asked, items.answered
@@ -81,6 +83,9 @@ def requested_key(entry: Any) -> Hashable:
         return entry
     if hasattr(entry, "resource_name"):
         return int(entry.resource_type), entry.resource_name
+    if hasattr(entry, "topic"):
+        topic: Hashable = entry.topic
+        return topic
     topic_id: Hashable = getattr(entry, TOPIC_ID, None)
     return entry.name if topic_id is None else topic_id
 

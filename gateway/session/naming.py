@@ -46,7 +46,7 @@ def may_concern(exchange: Exchange, concerns: Concerns) -> bool:
 def leaves_behind(exchange: Exchange) -> bool:
     """Whether a broker may still change a topic for a request whose client is gone."""
     plan = exchange.plan
-    if exchange.answer is not None or plan.waits:
+    if exchange.answer is not None or plan.waits or plan.api.effect is Effect.DESCRIPTION:
         return False
     if isinstance(exchange.kept, Asked):
         return True

@@ -11,13 +11,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from gateway.apis import walking
+from gateway.apis import administrators, walking
+from gateway.decision import Denied
 from gateway.exchanges.api import Api, Around, TreeHandler
 from gateway.exchanges.exchange import Exchange, Outcome, Plan, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree, VolumeUnreachable
 from gateway.rules.declaration import Declaration
-from gateway.rules.division import Parts
+from gateway.rules.division import Division, Parts
 from gateway.tree import numbering, volume_down, volume_parts
 from protocol import messages
 
@@ -42,8 +43,19 @@ def _in_tree(
     if tree is None:
         return handler(state, exchange, buf, start, end)
     walking.request_spans(exchange.plan, buf, start, end)
+    denied = _denied_by_home(state, exchange.plan.api.division, tree)
+    if denied is not None:
+        return administrators.reject(state, exchange, buf[start:end], denied)
     found = decide(tree, state.worker.mount, exchange.plan, buf[start:end])
     return handler(state, exchange, buf, start, end) if found is None else found
+
+
+def _denied_by_home(state: ConnectionState, division: Division | None, tree: Tree) -> Denied | None:
+    """The denial of a request that is rejected under the client's home, wherever it would go."""
+    if division is None:
+        return None
+    far = division.not_under_far_home and tree.own not in tree.reach()
+    return administrators.home_denial(state) if division.not_under_home or far else None
 
 
 def _divide(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:

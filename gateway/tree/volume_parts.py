@@ -16,7 +16,8 @@ their responses are the client's own, so nothing is renamed here. The merged res
   no part. The error of another volume's part is dropped, because Kafka's only such error,
   REBOOTSTRAP_REQUIRED (KIP-1102), would make Java's client leave all volumes. Its topics are then
   LEADER_NOT_AVAILABLE, after which every client retries. DescribeAcls is never merged, because a
-  filter belongs to a single volume.
+  filter belongs to a single volume. ``Division.items_bear_error`` and ``keeps_error`` say where the
+  error of a response goes otherwise.
 
 If an API's responses are pages, the API divides its requests itself (``Division.pages``).
 """
@@ -95,10 +96,17 @@ def merge(api: Declaration, parts: Parts, answers: Mapping[str, bytes]) -> bytes
         if volume == parts.own or not _drops_error(api, version):
             return answers[volume]
     found = {each: messages.parse(name, version, answers[each]) for each in parts.bodies}
+    if api.division is not None and api.division.keeps_error:
+        failed = next((each for each in parts.bodies if found[each].error_code), None)
+        if failed is not None:
+            return answers[failed]
     _, array = volume_items.arrays(api, version)
     by_position = volume_items.by_position(api)
     merged = _by_position(parts, array, found) if by_position else _by_key(parts, array, found)
-    return messages.write(with_all_else(parts.own, found, {array: merged}))
+    values: dict[str, object] = {array: merged}
+    if len(found) > 1 and api.division is not None and api.division.items_bear_error:
+        values |= {"error_code": 0, "error_message": None}
+    return messages.write(with_all_else(parts.own, found, values))
 
 
 # -- merging ---------------------------------------------------------------------------------------

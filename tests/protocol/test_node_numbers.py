@@ -40,6 +40,10 @@ NODE_FIELDS = {
     "broker_id",
     "broker_ids",
     "preferred_read_replica",
+    "replicas",
+    "adding_replicas",
+    "removing_replicas",
+    "replica_id",
 }
 
 WITH_NODES = {
@@ -51,6 +55,9 @@ WITH_NODES = {
     "DescribeTopicPartitionsResponse": 0,
     "ShareFetchResponse": 1,
     "ShareAcknowledgeResponse": 1,
+    "DescribeQuorumResponse": 0,
+    "ListPartitionReassignmentsResponse": 0,
+    "AlterPartitionReassignmentsRequest": 0,
     "CreateTopicsRequest": 0,
     "CreatePartitionsRequest": 0,
 }

@@ -105,6 +105,8 @@ def test_messages_are_kept_where_the_version_has_room(api: Api, version: int) ->
         "DeleteTopics": version >= 5,
         "CreatePartitions": True,
         "DescribeProducers": True,
+        "ElectLeaders": True,
+        "AlterPartitionReassignments": True,
         "ShareAcknowledge": True,
         "DescribeShareGroupOffsets": True,
         "AlterShareGroupOffsets": True,

@@ -12,6 +12,7 @@ from gateway import slices
 
 IN_SLICES = (
     "test_callback_search",
+    "test_cluster_requests",
     "test_expressions",
     "test_long_requests",
     "test_long_streams",

@@ -179,7 +179,7 @@ def _numbered(element: Any, number: int, how: Elements) -> Any:
 
 
 INT8 = 128
-INT8_ARRAYS = frozenset({"acknowledge_types"})
+INT8_ARRAYS = frozenset({"acknowledge_types", "resource_types"})
 """Arrays whose elements are numbers below 128, so that they repeat."""
 
 NAMES = frozenset(

@@ -32,8 +32,16 @@ MADE_HERE = frozenset(
 """Requests that the gateway carries out itself if they concern a namespace; it forwards the
 others."""
 
-NOT_UNDER_A_HOME = frozenset({"WriteTxnMarkers"})
+NOT_UNDER_A_HOME = frozenset(
+    {
+        *("WriteTxnMarkers", "AlterPartitionReassignments", "ElectLeaders"),
+        *("DescribeQuorum", "UpdateFeatures"),
+    }
+)
 """Requests that the gateway rejects under a home."""
+
+QUORUM: Mapping[Kind, object] = {Kind.TOPIC_NAME: "__cluster_metadata", Kind.PARTITION: 0}
+"""The only partition that DescribeQuorum is forwarded for."""
 
 PLAIN = "plain"
 """A topic of the default namespace."""
@@ -97,6 +105,7 @@ def request(
         Kind.REGEX: ".*",
         Kind.MAX_BYTES: 1 << 20,
         Kind.REPLICA_ID: -1,
+        **(QUORUM if api == "DescribeQuorum" else {}),
     }
     asked = filled(f"{api}Request", version, values)
     return asked if acknowledges or api != "ShareFetch" else _without_acknowledgements(asked)
@@ -133,6 +142,7 @@ def response(
         Kind.HOST: BROKER_HOST,
         Kind.PORT: 9092,
         Kind.ERROR_TEXT: text or f"Topic '{topic}' is on {BROKER_HOST}:9092, not on {topic}.",
+        **(QUORUM if api == "DescribeQuorum" else {}),
     }
     return filled(f"{api}Response", version, values)
 

@@ -27,9 +27,18 @@ UNSUPPORTED_VERSION = 35
 TOPIC_AUTHORIZATION_FAILED = 29
 
 
+@pytest.fixture(autouse=True)
+def undeclared() -> Iterator[None]:
+    """The API is not served as its own slice has it until the test ends."""
+    own = APIS.pop(KEY)
+    PLANS.pop(KEY << 16 | VERSION, None)
+    yield
+    declare(own)
+
+
 @pytest.fixture
 def declared() -> Iterator[Api]:
-    """An API that the gateway does not serve, declared for one test."""
+    """The API, declared for one test."""
     api = declare(
         Api(
             NAME,

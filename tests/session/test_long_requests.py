@@ -269,6 +269,10 @@ def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
         ("ConsumerGroupDescribe", 1, "groups"),
         ("OffsetFetch", 7, "topics"),
         ("ListOffsets", 11, "topics"),
+        ("ListConfigResources", 1, "config_resources"),
+        ("ListPartitionReassignments", 0, "topics"),
+        ("ElectLeaders", 2, "replica_election_results"),
+        ("AlterPartitionReassignments", 1, "responses"),
     ],
 )
 def test_a_long_response(api: str, version: int, array: str) -> None:

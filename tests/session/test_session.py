@@ -248,10 +248,10 @@ def test_an_unknown_version_ends_the_connection() -> None:
 
 def test_an_api_that_is_not_decided_is_answered_where_it_can_be() -> None:
     pair = Pair()
-    cls = messages.message_class("DescribeQuorumRequest", 2)
-    got = pair.ask("DescribeQuorum", 2, messages.build(cls))
+    cls = messages.message_class("UnregisterBrokerRequest", 0)
+    got = pair.ask("UnregisterBroker", 0, messages.build(cls))
     assert got is None
-    answer = pair.answer("DescribeQuorum", 2)
+    answer = pair.answer("UnregisterBroker", 0)
     assert answer.error_code == 35
     assert answer.error_message
 

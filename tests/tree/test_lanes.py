@@ -158,7 +158,10 @@ def test_effects() -> None:
         *("InitProducerId", "ApiVersions"),
     }
     described = {each.name for each in APIS.values() if each.effect is Effect.DESCRIPTION}
-    assert described == {"DescribeConfigs", "DescribeAcls", "DescribeUserScramCredentials"}
+    assert described == {
+        *("DescribeConfigs", "DescribeAcls", "DescribeUserScramCredentials"),
+        *("ListPartitionReassignments", "DescribeQuorum", "ListConfigResources"),
+    }
 
 
 async def test_a_volume_out_of_reach_is_not_asked(tree: FakeTree) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.apis import generic, walking
+from gateway.apis import administrators, generic, walking
 from gateway.apis.counting import count_errors, count_topics, report_rejections
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
@@ -21,7 +21,6 @@ from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import DESCRIBE, Do
 from gateway.rules.rename import Rejections
-from gateway.views.access import Access
 from protocol import messages
 from protocol.entities import Kind
 from protocol.messages import changed
@@ -53,10 +52,9 @@ def request(
     """Forward the topics of the view under their flat names; null requests all topics."""
     plan, body = exchange.plan, buf[start:end]
     walking.request_spans(plan, buf, start, end)
-    denied = _denial(state.access)
+    denied = administrators.cluster_or_home(state.access, DESCRIBE)
     if denied is not None:
-        report_rejections(state, exchange, Rejections(ids={b"kafka-cluster": denied}))
-        return generic.answer_error(exchange, body, denied)
+        return administrators.reject(state, exchange, body, denied)
     generic.require_open(state)
     asked = messages.parse(_REQUEST, plan.version, body)
     if asked.topics is None:
@@ -115,14 +113,6 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
         for each in answer.results
     )
     return messages.write(replace(answer, results=results))
-
-
-def _denial(access: Access) -> Denied | None:
-    """The denial of describing log directories. DESCRIBE on the cluster, as in Kafka, shows every
-    topic of the view; DESCRIBE on the home shows the topics that the client may describe."""
-    denied = access.cluster(DESCRIBE)
-    home = access.view.settings.home
-    return None if home and access.namespace(DESCRIBE, home) is None else denied
 
 
 def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) -> Iterator[Any]:

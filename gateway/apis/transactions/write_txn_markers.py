@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from gateway.acl_model import Operation
-from gateway.apis import generic, walking
+from gateway.apis import administrators, generic, walking
 from gateway.apis.counting import count_topics, report_rejections
 from gateway.decision import Denied
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome
 from gateway.exchanges.state import ConnectionState
@@ -30,7 +28,6 @@ from protocol.pausing import paced
 
 _REQUEST: Final = "WriteTxnMarkersRequest"
 _RESPONSE: Final = "WriteTxnMarkersResponse"
-_CLUSTER: Final = b"kafka-cluster"
 
 
 class RejectedTopic(NamedTuple):
@@ -48,10 +45,9 @@ def request(
     """Forward the markers of topics that can be named here, under their flat names."""
     plan, body = exchange.plan, buf[start:end]
     walking.request_spans(plan, buf, start, end)
-    denied = _denial(state)
+    denied = administrators.denial(state, ALTER, CLUSTER_ACTION)
     if denied is not None:
-        report_rejections(state, exchange, Rejections(ids={_CLUSTER: denied}))
-        return generic.answer_error(exchange, body, denied)
+        return administrators.reject(state, exchange, body, denied)
     asked = _parsed(plan.version, body)
     rejections, rejected, spelled = Rejections(), list[RejectedTopic](), dict[bytes, bytes]()
     markers = []
@@ -82,20 +78,6 @@ def request(
     if rejected and not markers:
         return Answer(messages.made(_RESPONSE, plan.version, {}))
     return Forward(plan, messages.write(replace(asked, markers=tuple(markers))))
-
-
-def _denial(state: ConnectionState) -> Denied | None:
-    """The denial of the whole request; None for an administrator of the cluster."""
-    settings = state.view.settings
-    home = settings.home or settings.home_elsewhere
-    if home:
-        message = (
-            "Markers end transactions of the whole cluster; they are written where no home"
-            f" namespace is in force, and '{home}' is here."
-        )
-        return Denied(CLUSTER_AUTHORIZATION_FAILED, message, "access", Operation.ALTER.name)
-    access = state.access
-    return access.cluster(ALTER) and access.cluster(CLUSTER_ACTION)
 
 
 def merged(version: int, body: bytes, rejected: Sequence[RejectedTopic]) -> bytes:

@@ -150,6 +150,10 @@ class Requests:
                 values["cursor"] = {**values["cursor"], "topic_name": values["topics"][0]["name"]}
             case "DescribeLogDirs" if values["topics"] is None:
                 values["topics"] = []  # deleted topics are on disk a moment longer
+            case "ElectLeaders" if values["topic_partitions"] is None:
+                values["topic_partitions"] = []  # all topics: each side has others, too
+            case "ListConfigResources" if not values.get("resource_types", True):
+                values["resource_types"] = [16]  # the same
             case "Metadata" | "DeleteTopics" if values.get("topics"):
                 values["topics"] = self._by_name_or_id(request, values["topics"])
             case _:

@@ -161,7 +161,7 @@ class Side:
             return self._entity(element_class(cls, name), value)
         if isinstance(value, list):
             return tuple(self._field(cls, name, item) for item in value)
-        if name == "broker_ids":
+        if name in ("broker_ids", "replicas"):
             return self._symbols.node_id(value)
         return self._resolved(value) if isinstance(value, Ref) else value
 

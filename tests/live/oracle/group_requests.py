@@ -189,6 +189,14 @@ GROUP_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
     "DeleteGroups": lambda version: fields(groups_names=some_groups),
     "OffsetDelete": _offset_delete,
     "DescribeCluster": _describe_cluster,
+    "DescribeQuorum": lambda version: fields(
+        topics=[{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    ),
+    "UpdateFeatures": lambda version: fields(
+        feature_updates=[{"feature": "no.such", "max_version_level": 1}], timeout=TIMEOUT
+    ),
+    # Client metrics, of which there are none: each side has topics of its own.
+    "ListConfigResources": lambda version: fields(resource_types=(16,)),
     "ConsumerGroupHeartbeat": _consumer_group_heartbeat,
     "ConsumerGroupDescribe": lambda version: fields(
         group_ids=some_groups, include_authorized_operations=flags

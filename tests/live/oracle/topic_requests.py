@@ -164,6 +164,24 @@ def _describe_log_dirs(version: int) -> Strategy:
     )
 
 
+def _list_reassignments(version: int) -> Strategy:
+    return fields(topics=each_topic({"partition_indexes": (0,)}) | st.none(), timeout=TIMEOUT)
+
+
+def _alter_reassignments(version: int) -> Strategy:
+    # Each partition is where it is to be, or goes nowhere: the next request finds the same state.
+    replicas = st.sampled_from([(1,), (9,), None])
+    topics = replicas.flatmap(
+        lambda to: each_topic({"partitions": [{"partition_index": 0, "replicas": to}]})
+    )
+    return fields(topics=topics, timeout=TIMEOUT)
+
+
+def _elect_leaders(version: int) -> Strategy:
+    topics = each_topic({"partitions": (0,)})
+    return fields(topic_partitions=topics, election_type=0, timeout=TIMEOUT)
+
+
 def _configs(**resource: object) -> Strategy:
     resources = some_topics.map(
         lambda names: [
@@ -191,5 +209,8 @@ TOPIC_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
     "DescribeTopicPartitions": _describe_topic_partitions,
     "DescribeProducers": _describe_producers,
     "DescribeLogDirs": _describe_log_dirs,
+    "ListPartitionReassignments": _list_reassignments,
+    "AlterPartitionReassignments": _alter_reassignments,
+    "ElectLeaders": _elect_leaders,
 }
 """Strategies of requests, by API and version."""

@@ -1,0 +1,165 @@
+"""ListConfigResources (API 74, KIP-1142): the resources that can have configs.
+
+Needs DESCRIBE_CONFIGS on the cluster, as in KafkaApis, and then shows what the view has:
+
+==================  ==============================================================================
+resource            shown
+==================  ==============================================================================
+topic               topics of the listing, each once, in the listener's spelling
+group               groups of the view, under the client's ids
+broker, logger      brokers with an address at this listener; in a tree by virtual node ids
+client metrics      where no home is in force: the subscriptions are the whole cluster's. Version 0
+                    lists nothing else
+==================  ==============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gateway.acl_model import Operation, PatternType, ResourceType
+from gateway.apis import administrators, walking
+from gateway.apis.counting import RESOURCE_NAME, RESOURCE_TYPE, count_errors
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.state import ConnectionState
+from gateway.node_ids import virtual_node_id
+from gateway.rules.access import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
+from gateway.rules.declaration import Do, Effect
+from gateway.rules.division import Division, Requested
+from gateway.rules.far_answers import NotBelieved
+from gateway.rules.other_versions import not_expressible
+from gateway.rules.volume_items import GROUP_RESOURCE
+from protocol.entities import Kind
+from protocol.messages import made
+from protocol.pausing import eased, joined, let_go, paced
+from protocol.primitives import compact_string, write_uvarint
+from protocol.walkers import Span
+
+_RESPONSE: Final = "ListConfigResourcesResponse"
+_DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
+CLIENT_METRICS_RESOURCE: Final = 16
+_KINDS: Final = frozenset(
+    {
+        *(TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE),
+        *(CLIENT_METRICS_RESOURCE, GROUP_RESOURCE),
+    }
+)
+_HEAD_BYTES: Final = 6
+"""Throttle time and error code."""
+
+_NO_TAGS: Final = b"\x00"
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Forward the request of a principal that may describe the cluster's configs. A broker rejects
+    types that do not exist."""
+    plan = exchange.plan
+    walking.request_spans(plan, buf, start, end)
+    denied = state.access.cluster(_DESCRIBE_CONFIGS)
+    if state.view.closed:
+        denied = administrators.STALE
+    if denied is not None:
+        return administrators.reject(state, exchange, buf[start:end], denied)
+    if not exchange.refreshed:  # the catalog owns the names in the response
+        return Refresh.CATALOG
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    return []
+
+
+def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
+    """Restore the names that the view shows, and drop the others."""
+    plan = exchange.plan
+    spans = walking.response_spans(plan, buf, start, end)
+    codes = [value for kind, _, _, value in eased(spans) if kind == Kind.ERROR_CODE]
+    if state.view.closed:  # an empty list would read as if there were nothing
+        codes = [administrators.STALE.code]
+    count_errors(exchange, codes)
+    if any(codes):
+        return made(_RESPONSE, plan.version, {"error_code": codes[0]})
+    # Edits of bytes: as objects, 100,000 resources take long to make and to free.
+    shown: list[bytes | memoryview] = []
+    for kind, name in _shown(state, spans):
+        of_kind = kind.to_bytes(1, "big") if plan.version else b""
+        shown.append(compact_string(name) + of_kind + _NO_TAGS)
+    let_go(spans)
+    head = buf[start : start + _HEAD_BYTES] + write_uvarint(len(shown) + 1)
+    shown.append(_NO_TAGS)
+    return head + joined(shown)
+
+
+def _shown(state: ConnectionState, spans: list[Span]) -> Iterator[tuple[int, bytes]]:
+    """Type and the client's name of each resource that is shown."""
+    with_types = any(span[0] == RESOURCE_TYPE for span in eased(spans))
+    name = b""
+    for kind, _, _, value in eased(spans):
+        if kind == RESOURCE_NAME:
+            name = value
+        if kind == (RESOURCE_TYPE if with_types else RESOURCE_NAME):
+            of_kind = value if with_types else CLIENT_METRICS_RESOURCE
+            shown = _name_shown(state, of_kind, name)
+            if shown is not None:
+                yield of_kind, shown
+
+
+def _name_shown(state: ConnectionState, kind: int, name: bytes) -> bytes | None:
+    view = state.view
+    if kind == TOPIC_RESOURCE:
+        return view.spell(name) if view.lists(name) else None
+    if kind == GROUP_RESOURCE:
+        return view.id_to_client(name)
+    if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
+        if not name.isdigit() or state.addresses.endpoint(int(name)) is None:
+            return None
+        return str(virtual_node_id(state.worker.number, int(name))).encode()
+    if kind == CLIENT_METRICS_RESOURCE:
+        return None if view.settings.home or view.settings.home_elsewhere else name
+    return None
+
+
+# -- in a tree ------------------------------------------------------------------------------------
+
+
+def _translated(request: Any, before: int, after: int, where: str) -> dict[str, object]:
+    """Version 0 lists client metrics, which version 1 does by their type."""
+    if before == 0:
+        return {"resource_types": (CLIENT_METRICS_RESOURCE,)}
+    if set(request.resource_types) != {CLIENT_METRICS_RESOURCE}:
+        raise not_expressible(where, "which types to list")
+    return {"resource_types": ()}
+
+
+def _believed(asked: Any, response: Any, wanted: Requested) -> None:
+    """Check that another gateway's response has topics and groups of its volume alone, and only
+    types that were requested."""
+    kinds = frozenset(getattr(asked, "resource_types", (CLIENT_METRICS_RESOURCE,))) or _KINDS
+    of_group, literal = int(ResourceType.GROUP), int(PatternType.LITERAL)
+    for one in paced(response.config_resources):
+        kind, name = getattr(one, "resource_type", CLIENT_METRICS_RESOURCE), one.resource_name
+        if kind not in kinds:
+            raise NotBelieved(f"has a resource of type {kind}, which was not requested")
+        if kind == TOPIC_RESOURCE:
+            path = wanted.topic(name.encode())
+        elif kind == GROUP_RESOURCE:
+            path = wanted.acl_pattern(of_group, literal, name)
+        else:
+            continue
+        if path != wanted.path:
+            raise NotBelieved("has a resource that is not below that mount")
+
+
+API = Api(
+    "ListConfigResources",
+    (0, 1),
+    Do.ABSENT,
+    null=Do.FILTER,
+    why="v0: client metrics alone, which are not shown under a home",
+    effect=Effect.DESCRIPTION,
+    translated=_translated,
+    division=Division(not_under_far_home=True, believed=_believed),
+    request=request,
+    response=response,
+)
