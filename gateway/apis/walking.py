@@ -47,8 +47,8 @@ def request_spans(
     Raises TrailingBytes for bytes after the body, and ProtocolError for more than ``most`` spans;
     None: as many as there are.
     """
-    spans: list[Span] = [] if most is None else LimitedSpans(most)
     long = end - start > plan.request_walked_at_once
+    spans: list[Span] = [] if most is None or not long else LimitedSpans(most)
     walk = plan.long_request_walk() if long else plan.request_walk
     stop = walk(buf, start, end, spans)
     if stop != end:

@@ -161,8 +161,13 @@ class Answer:
     def _in_group(self, scope: Scope) -> list[str]:
         known = [self._broker.groups.get(group, ()) for group in self._groups(scope)]
         topics = [*sorted({topic for each in known for topic in each}), *self._broker.hidden]
-        # A broker deletes the offsets of topics that are deleted.
-        return [topic for topic in topics if self._broker.flat(topic) is not None]
+        # A broker deletes the offsets of topics that are deleted. The hidden ones stay, because who
+        # deletes a topic of its own changes what groups with that topic show, as in Kafka.
+        return [
+            topic
+            for topic in topics
+            if topic in self._broker.hidden or self._broker.flat(topic) is not None
+        ]
 
     def _field(self, each: FieldSpec, scope: Scope, fails: int) -> Any:
         if each.array:

@@ -66,7 +66,7 @@ def comparable(answer: Any, names: Mapping[uuid.UUID, str]) -> Any:
     in the request's order.
     """
     if dataclasses.is_dataclass(answer):
-        found = {}
+        found: dict[str, Any] = {}
         for field in dataclasses.fields(answer):
             value = getattr(answer, field.name)
             if isinstance(value, tuple) and field.name not in _LEFT_OUT:
