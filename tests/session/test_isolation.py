@@ -27,7 +27,10 @@ ANSWERED_HERE: Final = {
 }
 """The APIs of which no request reaches a broker."""
 
-FOR_ADMINISTRATORS: Final = {"WriteTxnMarkers"}
+FOR_ADMINISTRATORS: Final = {
+    *("WriteTxnMarkers", "AlterPartitionReassignments", "ElectLeaders"),
+    *("DescribeQuorum", "UpdateFeatures"),
+}
 """The APIs that no tenant may use."""
 
 
