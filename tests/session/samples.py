@@ -84,7 +84,8 @@ def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -
         Kind.ACKS: acks,
         Kind.SESSION_ID: 0,
         Kind.SESSION_EPOCH: 0 if api in SHARE else -1,  # 0 opens a share session
-        Kind.REGEX: ".*",
+        # A topology with an expression is rejected (KIP-1071).
+        Kind.REGEX: _ABSENT if api == "StreamsGroupHeartbeat" else ".*",
         Kind.MAX_BYTES: 1 << 20,
         Kind.REPLICA_ID: -1,
     }

@@ -15,7 +15,7 @@ TOPIC_AUTHORIZATION_FAILED.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -59,6 +59,9 @@ _WITHHELD: Final = "(another topic)"
 _REJOIN: Final = "Internal topics are missing, and the gateway needs the member's topology."
 _HIDDEN: Final = "The described group uses topics that the client is not authorized to describe."
 _RESERVED: Final = "reserved"
+_BESIDE_ERROR: Final[Mapping[str, object]] = dict.fromkeys(
+    ("active_tasks", "standby_tasks", "warmup_tasks", "partitions_by_user_endpoint")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +202,8 @@ def response(
     stale = statuses.STALE_TOPOLOGY in codes
     if topology is None and not stale and not kept.leaves:
         count_errors(exchange, [FENCED_MEMBER_EPOCH])
-        values = {"throttle_time": answered.throttle_time, "error_code": FENCED_MEMBER_EPOCH}
-        return messages.made(statuses.RESPONSE, plan.version, {**values, "error_message": _REJOIN})
+        error = {"error_code": FENCED_MEMBER_EPOCH, "error_message": _REJOIN, **_BESIDE_ERROR}
+        return messages.made(statuses.RESPONSE, plan.version, error)
     body = statuses.without_creation(answered)
     body = generic.whole(body, _restored(state, exchange, body, 0, len(body)))
     if topology is None or stale:
@@ -306,6 +309,7 @@ HEARTBEAT = Api(
         ("partitions_by_user_endpoint", "active_partitions"),
         ("partitions_by_user_endpoint", "standby_partitions"),
     ),
+    beside_error=_BESIDE_ERROR,
     request=request,
     response=response,
     small_request=0,  # its short response may be about a topology of 1,000 topics
