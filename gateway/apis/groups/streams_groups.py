@@ -133,7 +133,7 @@ def _wrong(
         if first.setdefault(topic.flat, name) != name:
             return {name: generic.SPELLED_TWICE}
     if any(span[0] == REGEX for span in eased(named)):
-        return {b"": Denied(INVALID_REQUEST, _first_unsupported(asked), "regex")}
+        return {b"": Denied(INVALID_REQUEST, _first_unsupported(asked), "request")}
     bounds = topologies.out_of_bounds(asked.topology)
     return None if bounds is None else {b"": bounds}
 

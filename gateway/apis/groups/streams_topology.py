@@ -40,12 +40,10 @@ MAX_INTERNAL: Final = 1_000
 MAX_CONFIGS: Final = 100
 """Configs of an internal topic; Kafka 4.3.1 has 37 configs of topics."""
 
-_RULE: Final = "topology"
-
 
 def invalid(message: str) -> Denied:
     """The denial of a topology, which is fatal to a member: clients show the sentence."""
-    return Denied(STREAMS_INVALID_TOPOLOGY, message, _RULE)
+    return Denied(STREAMS_INVALID_TOPOLOGY, message, "topology")
 
 
 def too_long(size: int) -> Denied | None:

@@ -55,13 +55,10 @@ def test_what_a_coordinator_does_not_create(
 
 
 def test_the_order_of_a_hash_map() -> None:
-    """Java: new HashMap by "10", "9", "Aa", "BB", "a" iterates 9, a, Aa, BB, 10; "Aa" and "BB" have
-    one hash."""
+    """As Java prints the keys of a HashMap into which "10", "9", "Aa", "BB" and "a" were put; "Aa"
+    and "BB" have one hash."""
     parts = [Subtopology(each) for each in ("10", "9", "Aa", "BB", "a")]
-    assert [part.id for part in in_java_order(parts)] == HASHED
-
-
-HASHED = ["Aa", "BB", "a", "9", "10"]
+    assert [part.id for part in in_java_order(parts)] == ["Aa", "BB", "a", "9", "10"]
 
 
 def test_a_chain_in_the_worst_order_takes_linear_time() -> None:
