@@ -274,6 +274,8 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
             "ShareAcknowledge",
             "ShareFetch",
             "ShareGroupHeartbeat",
+            "StreamsGroupHeartbeat",
+            "StreamsGroupDescribe",
             "DescribeShareGroupOffsets",
             "AlterShareGroupOffsets",
             "DeleteShareGroupOffsets",
