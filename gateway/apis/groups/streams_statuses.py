@@ -33,11 +33,22 @@ NAMED: Final = 3
 """Topics that a status names; the others are counted."""
 
 _MISSING: Final = "Internal topics are missing"
+_UNAUTHORIZED: Final = "; Unauthorized to CREATE on topics "
 
 
 def codes(response: Any) -> frozenset[int]:
     """The codes of the statuses in a response."""
     return frozenset(int(status.status_code) for status in response.status or ())
+
+
+def says_unauthorized(response: Any) -> bool:
+    """Whether the broker says that the principal of the connection may not create the missing
+    topics."""
+    return any(
+        _UNAUTHORIZED in status.status_detail
+        for status in response.status or ()
+        if int(status.status_code) == MISSING_INTERNAL_TOPICS
+    )
 
 
 def without_creation(response: Any) -> bytes:

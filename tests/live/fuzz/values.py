@@ -300,6 +300,7 @@ ANY: Final[dict[str, list[Any]]] = {
     "bool": [False, True],
     "int8": [0, 1, -1],
     "int16": [0, 1, -1],
+    "uint16": [0, 1, 65_535],
     "int32": [0, 1, -1],
     "int64": [0, 1, -1],
     "string": ["", "x"],

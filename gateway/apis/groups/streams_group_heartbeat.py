@@ -1,7 +1,6 @@
-"""StreamsGroupHeartbeat and StreamsGroupDescribe (APIs 88 and 89, KIP-1071): groups of Kafka
-Streams.
+"""StreamsGroupHeartbeat (API 88, KIP-1071): members of groups of Kafka Streams.
 
-A heartbeat needs READ on the group and DESCRIBE on every topic of its topology; a single denied
+It needs READ on the group and DESCRIBE on every topic of its topology; a single denied
 topic rejects it. Names are rewritten. Internal topics are forwarded with a mark, so that the
 coordinator cannot create them, and the gateway creates them with the client's rights
 (``streams_topology``). A regular expression never reaches a broker: Kafka 4.3.1 rejects it
@@ -9,8 +8,6 @@ coordinator cannot create them, and the gateway creates them with the client's r
 STREAMS_INVALID_TOPOLOGY, a topic outside the group's volume INVALID_REQUEST. A member whose group
 misses internal topics, and whose topology the worker does not have, joins again
 (FENCED_MEMBER_EPOCH).
-Describing needs DESCRIBE on the group; a group with a topic that the client may not describe is
-TOPIC_AUTHORIZATION_FAILED.
 """
 
 from __future__ import annotations
@@ -34,21 +31,18 @@ from gateway.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     FENCED_MEMBER_EPOCH,
     INVALID_REQUEST,
-    TOPIC_AUTHORIZATION_FAILED,
 )
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.authorized_operations import NOT_ASKED
-from gateway.rules.declaration import DESCRIBE, READ, Do, ItemShape, Needs, ToldOperations
+from gateway.rules.declaration import DESCRIBE, READ, Do, Needs
 from gateway.rules.group_members import MemberKey
 from gateway.rules.rename import REGEX, Rejections
 from gateway.views.access import Access
 from gateway.views.authorized_access import ACL_RULE
 from gateway.views.names_of_view import NAMESPACE_RULE
 from protocol import messages
-from protocol.messages import changed, make
 from protocol.pausing import eased, paced
 from protocol.splice import Edit
 from protocol.walkers import Span
@@ -57,7 +51,6 @@ _HEARTBEAT: Final = "StreamsGroupHeartbeat"
 _KEEPS_TO_ONE: Final = "Streams groups keep to one"
 _WITHHELD: Final = "(another topic)"
 _REJOIN: Final = "Internal topics are missing, and the gateway needs the member's topology."
-_HIDDEN: Final = "The described group uses topics that the client is not authorized to describe."
 _RESERVED: Final = "reserved"
 _BESIDE_ERROR: Final[Mapping[str, object]] = dict.fromkeys(
     ("active_tasks", "standby_tasks", "warmup_tasks", "partitions_by_user_endpoint")
@@ -89,7 +82,9 @@ def request(
         return generic.answer_error(exchange, buf[start:end], why)
     body = buf[start:end]
     asked = messages.parse(topologies.REQUEST, plan.version, body)
-    key = (state.view.settings.scope, str(asked.group_id), asked.member_id)
+    # Errors name what the principal may see, so they are kept for each principal.
+    scope = (state.view.settings.scope, state.access.principal)
+    key = (scope, str(asked.group_id), asked.member_id)
     if not named:
         exchange.kept = SentHeartbeat(key, int(asked.member_epoch) < 0, None)
         return renamer.edits
@@ -209,7 +204,10 @@ def response(
     if topology is None or stale:
         return body
     hold = 2 * float(answered.heartbeat_interval.total_seconds())
-    result = _creation(state, kept, topology, hold)
+    # The broker's rights are the client's own only if the login passes through.
+    through = state.source.listener in state.worker.pass_through
+    refused = through and statuses.says_unauthorized(answered)
+    result = _creation(state, kept, topology, hold, refused=refused)
     return statuses.with_creation(plan.version, body, result) if result else body
 
 
@@ -239,19 +237,21 @@ def _topology(
 
 
 def _creation(
-    state: ConnectionState, kept: SentHeartbeat, topology: Topology, hold: float
+    state: ConnectionState, kept: SentHeartbeat, topology: Topology, hold: float, *, refused: bool
 ) -> str | None:
-    """Create the missing topics in the background, unless the client may not; returns the result of
-    the last creation for the client."""
+    """Create the missing topics in the background, unless the client may not (``refused``: by the
+    brokers' ACLs); returns the result of the last creation for the client."""
     index, access = state.worker.cluster.index, state.access
     missing = [flat for flat in paced(topology.internal) if not index.exists(flat)]
-    refused = [
-        flat for flat in paced(missing) if access.creation(access.flat_resource(flat)) is not None
+    denied = [
+        flat
+        for flat in paced(missing)
+        if refused or access.creation(access.flat_resource(flat)) is not None
     ]
-    if refused:
-        return statuses.unauthorized([_shown(access, flat) for flat in paced(refused)])
+    if denied:
+        return statuses.unauthorized([_shown(access, flat) for flat in paced(denied)])
     creation = state.worker.internal_topics
-    if creation is not None:
+    if creation is not None and not refused:
         source = state.source
         who = (source.principal, source.client_address, source.listener, source.client_id)
         creation.create(access, Actor(*who, _HEARTBEAT), kept.member, topology, hold)
@@ -263,43 +263,7 @@ def _shown(access: Access, flat: bytes) -> str:
     return _WITHHELD if shown is None else shown.decode()
 
 
-def describe_response(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> list[Edit] | bytes:
-    """Restore the names, without the marks of internal topics; withhold groups with topics that the
-    client may not describe."""
-    plan = exchange.plan
-    described = messages.parse("StreamsGroupDescribeResponse", plan.version, buf[start:end])
-    groups = tuple(_described(state.access, group) for group in eased(described.groups))
-    body = messages.write(replace(described, groups=groups))
-    return generic.restored_body(state, exchange, body)
-
-
-def _described(access: Access, group: Any) -> Any:
-    """A group as KafkaApis shows it to a client: with all of its topics, or as an error."""
-    topology = group.topology
-    if topology is None or topology.subtopologies is None:
-        return group
-    parts = []
-    for part in eased(topology.subtopologies):
-        internal = (*part.repartition_source_topics, *part.state_changelog_topics)
-        names = (*part.source_topics, *part.repartition_sink_topics)
-        flats = (*names, *(topic.name for topic in internal))
-        if any(access.shown(name.encode()) is None for name in eased(flats)):
-            values = {"group_id": group.group_id, "authorized_operations": NOT_ASKED}
-            error = {"error_code": TOPIC_AUTHORIZATION_FAILED, "error_message": _HIDDEN}
-            return make(type(group), {**values, **error})
-        fields = ("repartition_source_topics", "state_changelog_topics")
-        parts.append(
-            changed(
-                part,
-                {name: tuple(map(topologies.without_mark, getattr(part, name))) for name in fields},
-            )
-        )
-    return replace(group, topology=replace(topology, subtopologies=tuple(parts)))
-
-
-HEARTBEAT = Api(
+API = Api(
     _HEARTBEAT,
     (0, 0),
     Do.REWRITE,
@@ -313,15 +277,4 @@ HEARTBEAT = Api(
     request=request,
     response=response,
     small_request=0,  # its short response may be about a topology of 1,000 topics
-)
-DESCRIBE_GROUPS = Api(
-    "StreamsGroupDescribe",
-    (0, 0),
-    Do.REWRITE,
-    needs=Needs(group=DESCRIBE),
-    items=(ItemShape("group_ids", (), "groups", ("group_id",)),),
-    operations=ToldOperations(
-        ("include_authorized_operations",), "groups", "group_id", "authorized_operations"
-    ),
-    response=describe_response,
 )
