@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
-from gateway.rules.error_text import TextFacts, restored
+from gateway.rules.error_text import ERROR_TEXT, MAX_STRING, TextFacts, restored, text_edits
 from gateway.views.view import View, ViewSettings
 
 # Of Kafka 4.3.1: ReplicationControlManager, Topic.validate, ConfigurationControlManager,
@@ -98,3 +98,18 @@ def test_a_home_s_prefix_is_taken_off_groups() -> None:
     view = View(SETTINGS["home"], SNAPSHOT)
     facts = TextFacts(view.spell, view)
     assert restored(b"Group team-a..app not found.", facts) == b"Group app not found."
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_a_text_stays_a_string_of_kafka(flexible: bool) -> None:
+    """The names may be longer than the flat names."""
+    long = "é" * 249
+
+    def shown(flat: bytes) -> bytes:
+        return long.encode()
+
+    text = b" ".join([b"team-a..x"] * 200)
+    facts = TextFacts(shown, View(SETTINGS["root"], SNAPSHOT))
+    ((_, _, new),) = text_edits([(ERROR_TEXT, 0, len(text), text)], flexible, facts)
+    assert MAX_STRING - 10 < len(new) <= MAX_STRING + 3
+    new[3 if flexible else 2 :].decode()
