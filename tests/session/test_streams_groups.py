@@ -4,12 +4,13 @@ of missing topics."""
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gateway.apis.groups import streams_topology as topologies
 from gateway.apis.groups.streams_statuses import MISSING_INTERNAL_TOPICS, MISSING_SOURCE_TOPICS
+from gateway.auth.pass_through import PassThrough
 from gateway.changes.base.context import Context
 from gateway.changes.topics import internal_topics
 from gateway.changes.topics.internal_topics import InternalTopics
@@ -139,6 +140,23 @@ def test_a_member_whose_topology_is_not_here_joins_again(lost: str) -> None:
     assert details(member.answered((MISSING_INTERNAL_TOPICS, MISSING))) == [SHOWN]
     assert len(member.work) == 1
     member.work.pop().close()
+
+
+@pytest.mark.parametrize("through", [False, True])
+def test_the_brokers_acls_count_only_if_the_login_passes_through(through: bool) -> None:
+    """Otherwise they are about the gateway's own principal."""
+    member = Member()
+    if through:
+        member.pair.worker.pass_through = {"test": cast(PassThrough, object())}
+    member.join()
+    missing = MISSING.partition(";")[0]
+    denied = f"{missing}; Unauthorized to CREATE on topics {CHANGELOG}."
+    told = details(member.answered((MISSING_INTERNAL_TOPICS, denied)))
+    result = "; Unauthorized to CREATE on topics team-a:app-c." if through else ""
+    assert told == [f"{SHOWN}{result}"]
+    assert len(member.work) == (not through)
+    for each in member.work:
+        each.close()
 
 
 def test_a_member_that_leaves_is_forgotten() -> None:

@@ -15,7 +15,7 @@ from tests.live.support import java_tools
 from tests.scenarios.entities import entity
 
 REQUEST: Final = "StreamsGroupHeartbeatRequest"
-TOPOLOGIES: Final = 500
+TOPOLOGIES: Final = 300
 DECIDED: Final = TOPOLOGIES // 5
 """Topologies that are decided, at least: 30 % were when this was written."""
 
