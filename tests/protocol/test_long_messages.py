@@ -72,10 +72,10 @@ def test_it_pauses(pauses: list[int]) -> None:
 
 def test_it_pauses_in_a_struct_of_a_struct(pauses: list[int]) -> None:
     """A topology is a struct that may be null; it has no array of the message's own above it."""
-    cls = message_class("StreamsGroupHeartbeatRequest", 0)
-    part = messages.element_class(messages.element_class(cls, "topology"), "subtopologies")
+    cls: Any = message_class("StreamsGroupHeartbeatRequest", 0)
+    part: Any = messages.element_class(messages.element_class(cls, "topology"), "subtopologies")
     parts = tuple(messages.build(part, subtopology_id=str(number)) for number in range(2000))
-    topology = messages.build(messages.element_class(cls, "topology"), subtopologies=parts)
+    topology: Any = messages.build(messages.element_class(cls, "topology"), subtopologies=parts)
     entity = messages.build(cls, topology=topology)
     body = messages.write(entity)
     written = len(pauses)
