@@ -2,13 +2,14 @@
 
 kio reads and writes a message in one go, which takes 20 ms for a thousand topics, or for 100,000
 names. Here a struct with long arrays is cut: kio reads or writes its elements singly, and the rest
-of the struct with these arrays empty. Long records, which kio would copy, are views of the bytes
-that they are read from. The message's validator must have passed the bytes, as for kio.
+of the struct with these arrays empty. So is a long struct in a struct. Long records, which kio
+would copy, are views of the bytes that they are read from. The message's validator must have passed
+the bytes, as for kio.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from io import BytesIO
@@ -18,6 +19,7 @@ from protocol.kio_types import Entity, Records, entity_reader, entity_writer, re
 from protocol.layout import FEW_PLAIN, field_end, read_count, write_count
 from protocol.pausing import paced, write_long
 from protocol.schema import (
+    FieldSpec,
     StructSpec,
     field_type,
     message_class,
@@ -36,6 +38,8 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 Writer = Callable[[BytesIO, Any], None]
 
 _PLAIN: Final[dict[tuple[str, bool], tuple[Reader, Writer]]] = {
+    ("int16", False): (readers.read_int16, writers.write_int16),
+    ("int16", True): (readers.read_int16, writers.write_int16),
     ("int32", False): (readers.read_int32, writers.write_int32),
     ("int32", True): (readers.read_int32, writers.write_int32),
     ("string", False): (readers.read_legacy_string, writers.write_legacy_string),
@@ -64,11 +68,13 @@ class _Part:
     """Readers of the elements of its other arrays, by attribute."""
     records: frozenset[str]
     """The attributes that hold records."""
+    structs: dict[str, _Part]
+    """The structs in it that can be long, by attribute."""
 
     @property
     def is_short(self) -> bool:
         """Whether nothing in the struct except its strings can be long."""
-        return not (self.parts or self.plain or self.records)
+        return not (self.parts or self.plain or self.records or self.structs)
 
 
 @cache
@@ -90,7 +96,13 @@ def _make(message: str, version: int, cls: Any, spec: StructSpec) -> _Part:
         if field.array and (field.type, spec.flexible) in _PLAIN
     }
     records = frozenset(field.name for field in spec.fields if field.type == _RECORDS)
-    return _Part(cls, spec, struct_walker(message, version, spec), parts, plain, records)
+    inner = {
+        field.name: _make(message, version, field_type(hints[field.name])[0], field.struct)
+        for field in spec.fields
+        if not field.array and field.struct is not None
+    }
+    structs = {name: part for name, part in inner.items() if not part.is_short}
+    return _Part(cls, spec, struct_walker(message, version, spec), parts, plain, records, structs)
 
 
 def read(message: str, version: int, body: bytes) -> Any:
@@ -104,18 +116,29 @@ def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
         if end - pos == len(buf):
             return entity_reader(part.cls)(buf, pos)
         return entity_reader(part.cls)(buf[pos:end], 0)[0], end
+    return _read_long(part, buf, pos, end)[0], end
+
+
+def _read_long(part: _Part, buf: bytes, pos: int, end: int) -> tuple[Any, bytes]:
+    """The entity in ``buf[pos:end]``, and the bytes of the same entity with its long fields
+    empty."""
     rest: list[bytes] = []
-    long: dict[str, tuple[Any, ...] | memoryview] = {}
+    long: dict[str, Any] = {}
     flexible = part.spec.flexible
     for field in part.spec.fields:
         start = pos
         element, read_plain = part.parts.get(field.name), part.plain.get(field.name)
         if element is None and read_plain is None:
             pos = field_end(buf, pos, field, flexible)
+            inner = part.structs.get(field.name)
             if field.name in part.records and pos - start > SHORT:
                 size, begin = read_count(buf, start, flexible)
                 long[field.name] = memoryview(buf)[begin : begin + size]
                 rest.append(write_count(0, flexible))
+            elif inner is not None and pos - start > SHORT:
+                begin = start + field.nullable  # a byte says whether it is null
+                long[field.name], without = _read_long(inner, buf, begin, pos)
+                rest += (buf[start:begin], without)
             else:
                 rest.append(buf[start:pos])
             continue
@@ -136,8 +159,9 @@ def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
         long[field.name] = tuple(found)
         rest.append(write_count(0, flexible))
     rest.append(buf[pos:end])
-    outer, _ = entity_reader(part.cls)(b"".join(rest), 0)
-    return replace(outer, **long), end
+    without = b"".join(rest)
+    outer, _ = entity_reader(part.cls)(without, 0)
+    return replace(outer, **long), without
 
 
 def write(entity: Any, out: BytesIO) -> None:
@@ -149,8 +173,8 @@ def write(entity: Any, out: BytesIO) -> None:
 @cache
 def _writer(cls: type[Entity]) -> Writer:
     """A writer of entities of a class: kio's, except for long arrays and long records."""
-    plain, records = _plain_of(cls), _records_of(cls)
-    names = (*_arrays_of(cls), *plain, *records)
+    plain, records, structs = _plain_of(cls), _records_of(cls), _structs_of(cls)
+    names = (*_arrays_of(cls), *plain, *records, *structs)
     at_once: Any = entity_writer(cls)
     if not names:
         return at_once  # type: ignore[no-any-return]
@@ -161,14 +185,20 @@ def _writer(cls: type[Entity]) -> Writer:
         if not _is_long(entity):
             at_once(out, entity)
             return
-        values = {name: getattr(entity, name) for name in names}
         outer = BytesIO()
-        empty_of = {name: _NO_RECORDS if name in records else () for name in names if values[name]}
-        at_once(outer, replace(entity, **empty_of))
+        at_once(outer, _bare(entity))
         rest, done = outer.getvalue(), 0
-        for name, place in _array_starts(rest, spec, names).items():
-            value = values[name]
+        for field, place in _starts(rest, spec, names):
+            name = field.name
+            value = getattr(entity, name)
             if not value:
+                continue
+            if name in structs:
+                begin = place + field.nullable
+                out.write(rest[done:begin])
+                inner_class: Any = type(value)
+                _writer(inner_class)(out, value)
+                done = field_end(rest, place, field, flexible)
                 continue
             empty = write_count(0, flexible)
             out.write(rest[done:place])
@@ -190,6 +220,20 @@ def _writer(cls: type[Entity]) -> Writer:
     return write_entity
 
 
+def _bare(entity: Any) -> Any:
+    """An entity with its long fields, and those of its structs, empty."""
+    cls: Any = type(entity)
+    records = _records_of(cls)
+    values: dict[str, Any] = {}
+    for name in (*_arrays_of(cls), *_plain_of(cls), *records):
+        if getattr(entity, name):
+            values[name] = _NO_RECORDS if name in records else ()
+    for name in _structs_of(cls):
+        if (inner := getattr(entity, name)) is not None:
+            values[name] = _bare(inner)
+    return replace(entity, **values)
+
+
 def _is_long(entity: Any) -> bool:
     """Whether a field of an entity, or of an entity in it, is too long for kio to write in one
     go."""
@@ -197,6 +241,9 @@ def _is_long(entity: Any) -> bool:
     for name in _arrays_of(cls):
         elements = getattr(entity, name)
         if elements and (len(elements) > FEW or any(map(_is_long, elements))):
+            return True
+    for name in _structs_of(cls):
+        if (inner := getattr(entity, name)) is not None and _is_long(inner):
             return True
     plain = (len(getattr(entity, name) or ()) > FEW_PLAIN for name in _plain_of(cls))
     return any(plain) or any(len(getattr(entity, name) or b"") > SHORT for name in _records_of(cls))
@@ -234,13 +281,31 @@ def _plain_of(cls: type[Entity]) -> dict[str, Writer]:
     }
 
 
-def _array_starts(buf: bytes, spec: StructSpec, names: Collection[str]) -> dict[str, int]:
-    """The positions of the fields ``names``, in order, in an entity that was written with its long
-    fields empty."""
-    found: dict[str, int] = {}
+@cache
+def _structs_of(cls: type[Entity]) -> tuple[str, ...]:
+    """The attributes that hold a struct which can be long."""
+    hints = get_type_hints(cls)
+    inner = {
+        field.name: field_type(hints[field.name])
+        for field in fields(cls)
+        if "tag" not in field.metadata
+    }
+    return tuple(
+        name
+        for name, (held, _, is_array) in inner.items()
+        if not is_array
+        and hasattr(held, "__flexible__")
+        and (_arrays_of(held) or _plain_of(held) or _records_of(held) or _structs_of(held))
+    )
+
+
+def _starts(
+    buf: bytes, spec: StructSpec, names: Collection[str]
+) -> Iterator[tuple[FieldSpec, int]]:
+    """The fields ``names`` with their positions, in order, in an entity that was written with its
+    long fields empty."""
     pos = 0
     for field in spec.fields:
         if field.name in names:
-            found[field.name] = pos
+            yield field, pos
         pos = field_end(buf, pos, field, spec.flexible)
-    return found

@@ -46,6 +46,7 @@ LONGEST = (
     "tests/live/tree_of_gateways/test_three_gateways.py",
     "tests/live/tree/test_groups.py",
     "tests/live/tree/test_isolation.py",
+    "tests/live/clients/test_streams_groups.py",
     "tests/live/mirror/test_flows.py",
     "tests/live/authentication/test_broker_side.py",
     "tests/live/moves/test_move_under_load.py",

@@ -145,7 +145,13 @@ def restore(
             body = partial.drop(plan.api, plan.version, buf[start:end], renamer.hidden)
         except LookupError:
             raise ProtocolError(f"{plan.name} response names what was not requested") from None
-        return restored_body(state, exchange, body)
+        if not remembered:
+            return restored_body(state, exchange, body)
+        spans = response_spans(plan, body, 0, len(body))
+        left = restore(
+            state, exchange, body, 0, len(body), spans, protocol_type, far, remembered=True
+        )
+        return whole(body, left)
     if not renamer.more:
         let_go(spans)
         return renamer.edits

@@ -14,6 +14,7 @@ from gateway.catalog.source import Catalog
 from gateway.catalog.validity import Validity
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.topics.auto_creation import AutoCreation
+from gateway.changes.topics.internal_topics import InternalTopics
 from gateway.cluster.cluster import Cluster
 from gateway.counts import Labels, Row
 from gateway.exchanges.descriptions import Descriptions
@@ -79,6 +80,9 @@ class WorkerState:
 
     auto_creation: AutoCreation | None = None
     """Creates the topics that brokers must not create; None: no topic is created."""
+
+    internal_topics: InternalTopics | None = None
+    """Creates the internal topics of Streams groups; None: no topic is created."""
 
     number: int = 0
     """The cluster's number in the tree; 0: there is no tree."""

@@ -31,6 +31,7 @@ from gateway.changes.jobs.background import background_jobs
 from gateway.changes.jobs.group_removal import GroupRemoval
 from gateway.changes.jobs.job_runner import Job
 from gateway.changes.topics.auto_creation import AutoCreation
+from gateway.changes.topics.internal_topics import InternalTopics
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
@@ -137,6 +138,7 @@ class ServedVolume:
             context, lambda: broker_configs(self.admin, self.cluster), tasks.run
         )
         self.state.auto_creation = self._auto_creation
+        self.state.internal_topics = InternalTopics(context, tasks.run)
         authorizer = load_authorizer(config.authorization, self.catalog_changed)
         self._views = Views(
             self.catalog,

@@ -21,6 +21,11 @@ from protocol.splice import Edit
 from protocol.walkers import Span
 
 ERROR_TEXT = int(Kind.ERROR_TEXT)
+
+MAX_STRING = 32_767
+"""Bytes of a string on the wire (int16 length; Java's generated writers check it for compact
+strings, too)."""
+
 _TOKEN = re.compile(rb"[a-zA-Z0-9._-]+")
 _WITHHELD = b"(another topic)"
 # Matched only where a word begins: a client chooses the quoted text and its length. Java writes
@@ -58,8 +63,16 @@ def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[
         if kind == ERROR_TEXT and text:
             new = restored(text, facts)
             if new != text:
+                new = _cut(new)
                 edits.append((start, stop, compact_string(new) if flexible else legacy_string(new)))
     return edits
+
+
+def _cut(text: bytes) -> bytes:
+    """The text, or as much of it as Kafka's strings hold: names may be longer than flat names."""
+    if len(text) <= MAX_STRING:
+        return text
+    return text[:MAX_STRING].decode(errors="ignore").encode()
 
 
 def restored(text: bytes, facts: TextFacts) -> bytes:

@@ -70,6 +70,22 @@ def test_it_pauses(pauses: list[int]) -> None:
     assert len(pauses) >= 2 * written
 
 
+def test_it_pauses_in_a_struct_of_a_struct(pauses: list[int]) -> None:
+    """A topology is a struct that may be null; it has no array of the message's own above it."""
+    cls: Any = message_class("StreamsGroupHeartbeatRequest", 0)
+    part: Any = messages.element_class(messages.element_class(cls, "topology"), "subtopologies")
+    parts = tuple(messages.build(part, subtopology_id=str(number)) for number in range(2000))
+    topology: Any = messages.build(messages.element_class(cls, "topology"), subtopologies=parts)
+    entity = messages.build(cls, topology=topology)
+    body = messages.write(entity)
+    written = len(pauses)
+    assert written >= 2000 // pausing.EVERY
+    assert messages.parse("StreamsGroupHeartbeatRequest", 0, body) == entity
+    assert len(pauses) >= 2 * written
+    nothing = messages.build(cls, topology=None)
+    assert messages.parse("StreamsGroupHeartbeatRequest", 0, messages.write(nothing)) == nothing
+
+
 def test_null_and_empty_arrays(pauses: list[int]) -> None:
     for topics in (None, ()):
         entity = messages.build(message_class("MetadataRequest", 12), topics=topics)

@@ -161,7 +161,7 @@ def test_responses_to_requests_without_topics_that_hold_some() -> None:
     seen = {api.name for api in APIS.values() if api.seen}
     assert seen == {
         *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
-        *("ShareGroupHeartbeat", "ShareGroupDescribe"),
+        *("ShareGroupHeartbeat", "ShareGroupDescribe", "StreamsGroupHeartbeat"),
         "DescribeTransactions",
     }
     assert not any(api.topics for api in APIS.values() if api.seen)
@@ -196,6 +196,7 @@ def test_the_apis_that_list_items() -> None:
         "DeleteGroups",
         "ConsumerGroupDescribe",
         "ShareGroupDescribe",
+        "StreamsGroupDescribe",
         "DescribeShareGroupOffsets",
         "DescribeTransactions",
         "DescribeConfigs",

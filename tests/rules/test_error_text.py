@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
-from gateway.rules.error_text import TextFacts, restored
+from gateway.rules.error_text import ERROR_TEXT, MAX_STRING, TextFacts, restored, text_edits
 from gateway.views.view import View, ViewSettings
 
 # Of Kafka 4.3.1: ReplicationControlManager, Topic.validate, ConfigurationControlManager,
@@ -122,3 +122,18 @@ def test_addresses_and_paths_are_withheld(said: str, told: str) -> None:
     assert text.endswith(told.format("(a broker)"))
     for secret in ("kafka-2", "10.0.0", "fd00", "/var", "/mnt", "data-1"):
         assert secret not in text
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_a_text_stays_a_string_of_kafka(flexible: bool) -> None:
+    """The names may be longer than the flat names."""
+    long = "é" * 249
+
+    def shown(flat: bytes) -> bytes:
+        return long.encode()
+
+    text = b" ".join([b"team-a..x"] * 200)
+    facts = TextFacts(shown, View(SETTINGS["root"], SNAPSHOT))
+    ((_, _, new),) = text_edits([(ERROR_TEXT, 0, len(text), text)], flexible, facts)
+    assert MAX_STRING - 10 < len(new) <= MAX_STRING + 3
+    new[3 if flexible else 2 :].decode()

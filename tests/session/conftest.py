@@ -16,6 +16,7 @@ IN_SLICES = (
     "test_expressions",
     "test_long_requests",
     "test_long_streams",
+    "test_long_topologies",
     "test_transaction_admin",
     "test_turns",
 )

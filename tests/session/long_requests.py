@@ -129,11 +129,15 @@ def _arrays(entity: Any, prefix: str) -> Iterator[str]:
             yield path
             if is_dataclass(value[0]):
                 yield from _arrays(value[0], path)
+        elif is_dataclass(value):
+            yield from _arrays(value, path)
 
 
 def _long(entity: Any, way: list[str], count: int, how: Elements) -> Any:
     name, *rest = way
     elements = getattr(entity, name)
+    if is_dataclass(elements):
+        return replace(entity, **{name: _long(elements, rest, count, how)})
     if rest:
         return replace(entity, **{name: (_long(elements[0], rest, count, how),)})
     most = INT8 if name in INT8_ARRAYS else count

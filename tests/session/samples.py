@@ -102,7 +102,8 @@ def request(
         Kind.ACKS: acks,
         Kind.SESSION_ID: 0,
         Kind.SESSION_EPOCH: 0 if api in SHARE else -1,  # 0 opens a share session
-        Kind.REGEX: ".*",
+        # A topology with an expression is rejected (KIP-1071).
+        Kind.REGEX: _ABSENT if api == "StreamsGroupHeartbeat" else ".*",
         Kind.MAX_BYTES: 1 << 20,
         Kind.REPLICA_ID: -1,
         **(QUORUM if api == "DescribeQuorum" else {}),

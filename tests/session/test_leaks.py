@@ -68,7 +68,13 @@ def test_own_topics_are_shown_without_flat_names(api: str, version: int, spellin
 
 ANSWERS_IDS = (
     *("DescribeGroups", "DeleteGroups", "ConsumerGroupDescribe", "ShareGroupDescribe"),
-    *("OffsetFetch", "DescribeShareGroupOffsets", "DescribeTransactions", "FindCoordinator"),
+    *(
+        "StreamsGroupDescribe",
+        "OffsetFetch",
+        "DescribeShareGroupOffsets",
+        "DescribeTransactions",
+        "FindCoordinator",
+    ),
 )
 """APIs whose responses name the groups or transactional ids that were requested."""
 

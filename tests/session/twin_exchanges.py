@@ -175,7 +175,7 @@ def reply(
     sent = [v for kind, v in named if kind is Kind.SUBSCRIPTION][:1]
     given = [v for kind, v in named if kind is Kind.ASSIGNMENT][:1]
     in_groups = (own, *world.topics, *others)
-    if api in ("ConsumerGroupDescribe", "ShareGroupDescribe"):
+    if api in ("ConsumerGroupDescribe", "ShareGroupDescribe", "StreamsGroupDescribe"):
         # A group whose topics its reader may not describe is not described, as in Kafka: the topics
         # of groups are no secret, so the response is the same in both worlds.
         in_groups, flats = (own,), [own]

@@ -305,6 +305,8 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
             "ShareAcknowledge",
             "ShareFetch",
             "ShareGroupHeartbeat",
+            "StreamsGroupHeartbeat",
+            "StreamsGroupDescribe",
             "DescribeShareGroupOffsets",
             "AlterShareGroupOffsets",
             "DeleteShareGroupOffsets",

@@ -129,6 +129,8 @@ def _fitted(cls: type, values: Values, ids: Mapping[str, uuid.UUID]) -> Any:
         elif isinstance(value, list):
             part = element_class(cls, field)
             value = tuple(_fitted(part, item, ids) for item in value)
+        elif isinstance(value, dict):
+            value = _fitted(element_class(cls, field), value, ids)
         fitting[field] = value
     return messages.build(cls, **fitting)
 

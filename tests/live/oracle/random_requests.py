@@ -20,9 +20,16 @@ from tests.live.oracle.acl_sets import HOSTS, USERS
 from tests.live.oracle.group_requests import GROUP_REQUESTS
 from tests.live.oracle.request_parts import Request
 from tests.live.oracle.share_requests import SHARE_REQUESTS
+from tests.live.oracle.streams_requests import STREAMS_REQUESTS
 from tests.live.oracle.topic_requests import TOPIC_REQUESTS
 
-REQUESTS: Final = {**TOPIC_REQUESTS, **GROUP_REQUESTS, **SHARE_REQUESTS, **ACL_REQUESTS}
+REQUESTS: Final = {
+    **TOPIC_REQUESTS,
+    **GROUP_REQUESTS,
+    **SHARE_REQUESTS,
+    **STREAMS_REQUESTS,
+    **ACL_REQUESTS,
+}
 """Strategies of requests, by API and version."""
 
 

@@ -35,7 +35,8 @@ import org.apache.kafka.streams.kstream.Produced;
 /**
  * Counts words with Kafka Streams, over a repartition topic and a store with a changelog.
  *
- * <p>Arguments: bootstrap servers, application id, input topic, output topic, processing guarantee.
+ * <p>Arguments: bootstrap servers, application id, input topic, output topic, processing guarantee,
+ * group protocol (classic if it is left out).
  * It counts one line, closes Streams, and counts a second line with a new one, whose store is empty
  * until it has read the changelog. Stores are in memory. Prints a JSON object a line: {"event":
  * "count" | "deleted" | "error", "topic": ..., "value": ...}; a count's value is WORD=COUNT. The exit
@@ -50,6 +51,7 @@ public final class WordCount {
     private final String input;
     private final String output;
     private final String guarantee;
+    private final String protocol;
     private volatile Throwable failure;
 
     private WordCount(String[] args) {
@@ -58,6 +60,7 @@ public final class WordCount {
         input = args[2];
         output = args[3];
         guarantee = args[4];
+        protocol = args.length > 5 ? args[5] : "classic";
     }
 
     public static void main(String[] args) {
@@ -156,6 +159,7 @@ public final class WordCount {
         settings.put(
             StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG,
             "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers");
+        settings.put(StreamsConfig.GROUP_PROTOCOL_CONFIG, protocol);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
         // Delete what is read of the repartition topic after every commit.
         settings.put(StreamsConfig.REPARTITION_PURGE_INTERVAL_MS_CONFIG, 0);
