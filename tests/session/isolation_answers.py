@@ -23,6 +23,8 @@ from tests.session.isolation_broker import READS, Memory, Named, collect
 from tests.session.pair import response_frame
 
 HOST: Final = "kafka-9.internal"
+APPLICATION: Final = "app-1.example"
+"""The host of an application of Kafka Streams, which its own instances tell each other."""
 LISTS: Final = frozenset({"ListGroups", "ListTransactions", "DescribeTopicPartitions"})
 """The APIs in which a request that names nothing is for everything, as if it had null."""
 
@@ -229,7 +231,7 @@ class Answer:
 
     def _text(self, each: FieldSpec, scope: Scope, fails: int) -> str | None:
         if each.name == "host":
-            return HOST
+            return APPLICATION if "user_endpoint" in each.path else HOST
         if each.name.endswith("error_message"):
             quoted = (scope.topic, *scope.names, *self._broker.hidden)
             found = "; ".join(f"'{name}' collides with {name}" for name in quoted if name)

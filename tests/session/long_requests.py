@@ -140,7 +140,7 @@ def _long(entity: Any, way: list[str], count: int, how: Elements) -> Any:
         return replace(entity, **{name: _long(elements, rest, count, how)})
     if rest:
         return replace(entity, **{name: (_long(elements[0], rest, count, how),)})
-    most = INT8 if name in INT8_ARRAYS else count
+    most = _largest(entity, name, count)
     first = _inner(elements[0], how.inner) if how.inner else elements[0]
     many = tuple(_numbered(first, number % most, how) for number in range(count))
     return replace(entity, **{name: many})
@@ -154,7 +154,7 @@ def _inner(element: Any, count: int) -> Any:
     for field in fields(element):
         value = getattr(element, field.name)
         if isinstance(value, tuple) and value:
-            most = INT8 if field.name in INT8_ARRAYS else count
+            most = _largest(element, field.name, count)
             changes[field.name] = tuple(
                 _numbered(value[0], number % most, all_differ) for number in range(count)
             )
@@ -184,7 +184,17 @@ def _numbered(element: Any, number: int, how: Elements) -> Any:
 
 INT8 = 128
 INT8_ARRAYS = frozenset({"acknowledge_types", "resource_types"})
-"""Arrays whose elements are numbers below 128, so that they repeat."""
+INT16 = 32_768
+INT16_STRUCTS = frozenset({"CopartitionGroup"})
+"""Arrays, and structs with arrays, whose elements are numbers below these, so that they repeat."""
+
+
+def _largest(entity: Any, array: str, count: int) -> int:
+    """The number from which on the elements of an array repeat."""
+    if array in INT8_ARRAYS:
+        return INT8
+    return INT16 if type(entity).__name__ in INT16_STRUCTS else count
+
 
 NAMES = frozenset(
     {
