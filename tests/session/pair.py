@@ -241,7 +241,6 @@ class Pair:
     def send(self, data: bytes) -> None:
         """Bytes from the client. If the session waits for a refresh, it happens at once; work is
         done up to a query that the test answers."""
-        self.scan.from_client(data)
         self.callback(lambda: self.session.client_data(data))
         self._go_on()
 
