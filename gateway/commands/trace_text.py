@@ -24,6 +24,7 @@ RULES: Final[Mapping[str, str]] = {
     "reserved": "gateway/views/names_of_view.py",
     "stale": "gateway/views/closed_view.py",
     "topic_id": "gateway/rules/rename.py",
+    "topology": "gateway/apis/groups/streams_topology.py",
     "volume": "gateway/views/view.py",
 }
 """The file in which each rule is decided, for the most part; docs/operations.md says what they are.
