@@ -43,7 +43,8 @@ HANGS_SECONDS = 120
 MOST_BYTES = 2 << 30
 """Bytes of address space, to spare the machine."""
 
-CASE = "case.yaml"
+CASE = "cases.yaml"
+"""As long as ``/dev/stdin``, because a long line is cut together with the name before it."""
 """The file that a job is about."""
 
 STARTS = "starts"
