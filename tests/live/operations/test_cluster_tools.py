@@ -6,8 +6,8 @@ clients see the reassignments of the home's topics, and nothing of the rest.
 
 from __future__ import annotations
 
-import re
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
