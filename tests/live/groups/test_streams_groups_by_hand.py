@@ -26,10 +26,10 @@ NO_COORDINATOR: Final = (14, 15, 16)
 NOTHING: Final = dict.fromkeys(("client_tags", "task_offsets", "task_end_offsets"))
 
 gateway = own_gateway(
-    Listener("home", "strict is home", home="strict"),
+    Listener("home", "kstreams is home", home="kstreams"),
     Listener("root", "every namespace", list_namespaces=True),
-    namespaces=["strict"],
-    policies={"namespaces": {"strict": {"configs": {"forbidden": ["segment.ms"]}}}},
+    namespaces=["kstreams"],
+    policies={"namespaces": {"kstreams": {"configs": {"forbidden": ["segment.ms"]}}}},
 )
 
 
@@ -70,7 +70,7 @@ def statuses(answer: Any) -> Mapping[int, str]:
 def lines(servers: str, kafka: KafkaCluster, unique: Names) -> str:
     name = unique("lines")
     clients.create(servers, name, partitions=3)
-    clients.await_stored(kafka, f"strict..{name}")
+    clients.await_stored(kafka, f"kstreams..{name}")
     return name
 
 
@@ -80,7 +80,7 @@ def test_internal_topics_as_a_coordinator_would_make_them(
     """They inherit their namespace's configs; the coordinator then misses nothing, and the mark is
     in no topic's configs."""
     group = unique("app")
-    namespaces.alter(gateway.bootstrap_servers("root"), "strict:", {"retention.ms": "86400000"})
+    namespaces.alter(gateway.bootstrap_servers("root"), "kstreams:", {"retention.ms": "86400000"})
     repartition, changelog = f"{group}-r", f"{group}-c"
     own = [{"key": "cleanup.policy", "value": "compact"}]
     answer = join(
@@ -102,7 +102,7 @@ def test_internal_topics_as_a_coordinator_would_make_them(
     told = statuses(answer)[MISSING_INTERNAL_TOPICS]
     assert told.startswith("Internal topics are missing: ")
     assert {repartition, changelog} == set(told.partition(": ")[2].split(", "))
-    flats = [f"strict..{name}" for name in (repartition, changelog)]
+    flats = [f"kstreams..{name}" for name in (repartition, changelog)]
     clients.await_stored(kafka, *flats)
     epoch = int(answer.member_epoch)
     wait_until(lambda: not statuses(beat(servers, group, epoch)), "a ready group", clients.SECONDS)
@@ -132,9 +132,9 @@ def test_what_a_policy_rejects_is_in_the_status(
     assert text.startswith(
         f"Internal topics are missing: {changelog}; Creation failed: {changelog} ("
     )
-    assert "strict.." not in text
+    assert "kstreams.." not in text
     assert "gateway.internal.topic" not in text
-    assert f"strict..{changelog}" not in kafka.topics()
+    assert f"kstreams..{changelog}" not in kafka.topics()
     beat(servers, group, -1)
 
 

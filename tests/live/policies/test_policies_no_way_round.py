@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -23,7 +23,6 @@ Names = Callable[[str], str]
 POLICY_VIOLATION, UNKNOWN_TOPIC = 44, 3
 TOPIC = 2
 MOST_PARTITIONS = 3
-ALTER_PARTITION_REASSIGNMENTS = 45
 KEY = "retention.ms"
 STRICT = {
     "partitions": {"max": MOST_PARTITIONS},
@@ -293,14 +292,3 @@ def test_a_deleted_topic_does_not_come_back_by_being_asked_for(
     clients.await_gone(kafka, name)
     assert metadata_codes(servers, 9, [name], allowed=True) == {name: UNKNOWN_TOPIC}
     assert name not in kafka.topics()
-
-
-def test_reassignments_are_not_served(servers: str) -> None:
-    """A reassignment would change replicas."""
-    assert ALTER_PARTITION_REASSIGNMENTS not in served(servers)
-
-
-def served(servers: str) -> Sequence[int]:
-    """The API keys that ApiVersions returns."""
-    with Wire(servers) as wire:
-        return [int(each.api_key) for each in wire.ask("ApiVersions", 0).api_keys]
