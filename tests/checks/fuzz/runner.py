@@ -43,8 +43,7 @@ HANGS_SECONDS = 120
 MOST_BYTES = 2 << 30
 """Bytes of address space, to spare the machine."""
 
-CASE = "cases.yaml"
-"""As long as ``/dev/stdin``, because a long line is cut together with the name before it."""
+CASE = "case.yaml"
 """The file that a job is about."""
 
 STARTS = "starts"
