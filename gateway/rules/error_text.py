@@ -63,12 +63,11 @@ def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[
         if kind == ERROR_TEXT and text:
             new = restored(text, facts)
             if new != text:
-                new = _cut(new)
                 edits.append((start, stop, compact_string(new) if flexible else legacy_string(new)))
     return edits
 
 
-def _cut(text: bytes) -> bytes:
+def cut(text: bytes) -> bytes:
     """The text, or as much of it as Kafka's strings hold: names may be longer than flat names."""
     if len(text) <= MAX_STRING:
         return text
@@ -76,8 +75,8 @@ def _cut(text: bytes) -> bytes:
 
 
 def restored(text: bytes, facts: TextFacts) -> bytes:
-    """The text with logical names in place of flat names. Addresses of brokers and paths of their
-    files are withheld."""
+    """The text with logical names in place of flat names, no longer than Kafka's strings. Addresses
+    of brokers and paths of their files are withheld."""
     pause_point()
     text = _PATH.sub(_NO_PATH, _ADDRESS.sub(_NO_ADDRESS, text))
     listed = _LISTED.search(text)
@@ -93,7 +92,7 @@ def restored(text: bytes, facts: TextFacts) -> bytes:
         prefix = facts.view.id_prefix
         return token[len(prefix) :] if prefix and token.startswith(prefix) else token
 
-    return _TOKEN.sub(one, text)
+    return cut(_TOKEN.sub(one, text))
 
 
 def _restored_name(

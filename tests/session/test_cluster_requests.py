@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway.apis.topics.reassignments import MAX_BYTES
 from gateway.exchanges.exchange import Exchange
 from gateway.session.naming import leaves_behind
 from protocol.errors import ProtocolError
@@ -17,7 +18,7 @@ from tests.session.pair import Pair, request_frame, response_frame
 from tests.session.test_trees import message, tree_pair
 
 LIST, ALTER, ELECT = "ListPartitionReassignments", "AlterPartitionReassignments", "ElectLeaders"
-NOT_AVAILABLE, FORBIDDEN = 5, 31
+NOT_AVAILABLE, FORBIDDEN, INVALID_REQUEST = 5, 31, 42
 QUORUM = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
 OF_CLUSTER: list[tuple[str, int, dict[str, Any]]] = [
     (LIST, 0, {"topics": None}),
@@ -197,3 +198,20 @@ def test_a_request_of_too_many_partitions_ends_the_connection() -> None:
     topics = [{"topic": "team-a:orders", "partitions": list(range(100_001))}]
     with pytest.raises(ProtocolError, match="more than 100000 partitions"):
         pair.send(request_frame(ELECT, 2, message(f"{ELECT}Request", 2, topic_partitions=topics)))
+
+
+def test_a_list_of_very_many_partitions_is_rejected_before_it_is_read() -> None:
+    pair = Pair(topics=["team-a..orders"], home="team-a")
+    topics = [{"name": "orders", "partition_indexes": list(range(MAX_BYTES // 4))}]
+    assert sent(pair, LIST, 0, topics=topics) is None
+    assert pair.answer(LIST, 0).error_code == INVALID_REQUEST
+
+
+@pytest.mark.parametrize("name", ["1" * 5_000, "01", "-1", "\u0661"])
+def test_a_broker_that_has_no_number_is_not_listed(name: str) -> None:
+    pair = Pair()
+    sent(pair, "ListConfigResources", 1)
+    listed = [{"resource_name": each, "resource_type": 4} for each in (name, "1")]
+    response = message("ListConfigResourcesResponse", 1, config_resources=listed)
+    answer = pair.reply("ListConfigResources", 1, response)
+    assert [each.resource_name for each in answer.config_resources] == ["1"]

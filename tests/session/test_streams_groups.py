@@ -19,6 +19,7 @@ from gateway.error_codes import (
     STREAMS_INVALID_TOPOLOGY,
     UNKNOWN_MEMBER_ID,
 )
+from gateway.rules.error_text import MAX_STRING
 from protocol import messages
 from tests.scenarios.entities import entity
 from tests.session.pair import Pair
@@ -206,3 +207,22 @@ def test_a_topology_is_bounded(much: str) -> None:
     answer = member.pair.answer(API, 0)
     assert int(answer.error_code) == STREAMS_INVALID_TOPOLOGY
     assert " may have " in answer.error_message
+
+
+def test_a_long_heartbeat_is_rejected_before_it_is_read() -> None:
+    member = Member()
+    tasks = [{"subtopology_id": "", "partitions": []}] * (topologies.MAX_BYTES // 2)
+    assert member.beat(active_tasks=tasks) is None
+    assert int(member.pair.answer(API, 0).error_code) == STREAMS_INVALID_TOPOLOGY
+
+
+async def test_a_status_stays_a_string_of_kafka() -> None:
+    member = Member()
+    member.pair.broker.uncreatable[CHANGELOG] = (44, "y" * 1_000)
+    long = f"Internal topics are missing: {'x' * 32_000}"
+    member.join()
+    member.answered((MISSING_INTERNAL_TOPICS, long))
+    await member.run()
+    member.beat()
+    (told,) = details(member.answered((MISSING_INTERNAL_TOPICS, long)))
+    assert len(told) == MAX_STRING

@@ -105,6 +105,14 @@ def _shown(state: ConnectionState, spans: list[Span]) -> Iterator[tuple[int, byt
                 yield of_kind, shown
 
 
+def _node_id(name: bytes) -> int | None:
+    """A node id as brokers write it, which has at most ten digits; None for anything else."""
+    if len(name) > len(str(2**31)) or not name.isdigit():
+        return None
+    node_id = int(name)
+    return node_id if str(node_id).encode() == name else None
+
+
 def _name_shown(state: ConnectionState, kind: int, name: bytes) -> bytes | None:
     view = state.view
     if kind == TOPIC_RESOURCE:
@@ -112,9 +120,10 @@ def _name_shown(state: ConnectionState, kind: int, name: bytes) -> bytes | None:
     if kind == GROUP_RESOURCE:
         return view.id_to_client(name)
     if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
-        if not name.isdigit() or state.addresses.endpoint(int(name)) is None:
+        node_id = _node_id(name)
+        if node_id is None or state.addresses.endpoint(node_id) is None:
             return None
-        return str(virtual_node_id(state.worker.number, int(name))).encode()
+        return str(virtual_node_id(state.worker.number, node_id)).encode()
     if kind == CLIENT_METRICS_RESOURCE:
         return None if view.settings.home or view.settings.home_elsewhere else name
     return None

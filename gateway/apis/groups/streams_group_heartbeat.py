@@ -78,7 +78,7 @@ def request(
     if renamer.rejections is not None:
         return generic.reject(state, exchange, buf[start:end], renamer.rejections)
     named = [span for span in eased(spans) if span[0] in (TOPIC_NAME, REGEX)]
-    if named and (why := topologies.too_long(end - start)) is not None:
+    if (why := topologies.too_long(end - start)) is not None:
         return generic.answer_error(exchange, buf[start:end], why)
     body = buf[start:end]
     asked = messages.parse(topologies.REQUEST, plan.version, body)
@@ -255,7 +255,7 @@ def _creation(
         source = state.source
         who = (source.principal, source.client_address, source.listener, source.client_id)
         creation.create(access, Actor(*who, _HEARTBEAT), kept.member, topology, hold)
-    return statuses.failed(topology.errors) if topology.errors else None
+    return statuses.failed(topology.errors, topology.failed) if topology.errors else None
 
 
 def _shown(access: Access, flat: bytes) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
+from gateway.rules.error_text import cut
 from protocol import messages
 
 STALE_TOPOLOGY: Final = 0
@@ -71,7 +72,7 @@ def with_creation(version: int, body: bytes, result: str) -> bytes:
 
 def _with_details(response: Any, change: Any) -> bytes:
     statuses = tuple(
-        replace(status, status_detail=change(status.status_detail))
+        replace(status, status_detail=cut(change(status.status_detail).encode()).decode())
         if int(status.status_code) == MISSING_INTERNAL_TOPICS
         else status
         for status in response.status
@@ -84,11 +85,11 @@ def unauthorized(names: Sequence[str]) -> str:
     return f"Unauthorized to CREATE on topics {listed(names)}."
 
 
-def failed(errors: Mapping[str, str]) -> str:
-    """The result for topics that could not be created, by name with the reasons; an empty name
-    stands for all topics."""
+def failed(errors: Mapping[str, str], count: int) -> str:
+    """The result for ``count`` topics that could not be created, of which ``errors`` has the first
+    with the reasons; an empty name stands for all topics."""
     first = [f"{name} ({why})" if name else why for name, why in islice(errors.items(), NAMED)]
-    more = len(errors) - NAMED
+    more = count - NAMED
     return f"Creation failed: {', '.join(first)}{f' and {more} more' if more > 0 else ''}."
 
 

@@ -26,8 +26,8 @@ MARK: Final = "gateway.internal.topic"
 """The config of an internal topic that Kafka does not know: the gateway creates the topic."""
 
 MAX_BYTES: Final = 1024 * 1024
-"""Bytes of a heartbeat with a topology: a coordinator keeps it in one record, which is no longer by
-default (message.max.bytes)."""
+"""Bytes of a heartbeat: a coordinator keeps a topology in one record, which is no longer by default
+(message.max.bytes), and all else in a heartbeat is short."""
 
 MAX_TOPICS: Final = 10_000
 """Names in a topology; those in several places count each time."""
@@ -47,10 +47,10 @@ def invalid(message: str) -> Denied:
 
 
 def too_long(size: int) -> Denied | None:
-    """The denial of a heartbeat of ``size`` bytes with a topology, before it is read."""
+    """The denial of a heartbeat of ``size`` bytes, before it is read."""
     if size <= MAX_BYTES:
         return None
-    return invalid(f"The topology has {size} bytes, and a group's may have {MAX_BYTES}.")
+    return invalid(f"The heartbeat has {size} bytes, and may have {MAX_BYTES}.")
 
 
 def out_of_bounds(topology: Any) -> Denied | None:

@@ -9,7 +9,7 @@ a tree replicas have the node ids that Metadata lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from gateway.apis import administrators, generic, walking
 from gateway.apis.counting import count_errors, count_topics, report_rejections
 from gateway.apis.topics import partitions_of_cluster
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
@@ -33,7 +34,16 @@ from protocol.pausing import eased, paced
 _REQUEST: Final = "ListPartitionReassignmentsRequest"
 _RESPONSE: Final = "ListPartitionReassignmentsResponse"
 
-Wanted = Mapping[str, Mapping[str, set[int]]]
+MAX_BYTES: Final = 1024 * 1024
+"""Bytes of a request to list reassignments; who wants all of them names no topic."""
+
+_TOO_LONG: Final = Denied(
+    INVALID_REQUEST,
+    f"The request has more than {MAX_BYTES} bytes; name fewer partitions, or null for all.",
+    "request",
+)
+
+Wanted = Mapping[str, Mapping[str, Collection[int]]]
 """Flat name -> the client's spellings of it -> the partitions that are requested under each."""
 
 
@@ -56,6 +66,8 @@ def list_request(
     denied = administrators.cluster_or_home(state.access, DESCRIBE)
     if denied is not None:
         return administrators.reject(state, exchange, body, denied)
+    if len(body) > MAX_BYTES:
+        return administrators.reject(state, exchange, body, _TOO_LONG)
     asked = messages.parse(_REQUEST, plan.version, body)
     if asked.topics is None:
         if not exchange.refreshed:
@@ -75,21 +87,27 @@ def list_request(
     count_topics(state, exchange)
     cls = messages.message_class(_REQUEST, plan.version)
     topics = [
-        {"name": flat, "partition_indexes": sorted(set[int]().union(*spelled.values()))}
+        {"name": flat, "partition_indexes": list(dict.fromkeys(_of_all(spelled)))}
         for flat, spelled in paced(wanted.items())
     ]
     left = replace(asked, topics=messages.make(cls, {"topics": topics}).topics)
     return Forward(plan, messages.write(left))
 
 
+def _of_all(spelled: Mapping[str, Iterable[int]]) -> Iterator[int]:
+    """The partitions that are requested under any spelling of a topic."""
+    for indexes in spelled.values():
+        yield from paced(indexes)
+
+
 def _sorted(
     state: ConnectionState, topics: tuple[Any, ...]
-) -> tuple[Rejections, dict[str, dict[str, set[int]]]]:
+) -> tuple[Rejections, dict[str, dict[str, dict[int, None]]]]:
     """The topics of a request that may not be described, and the partitions of the others. A topic
     that is frozen is described: nothing is decided by the description."""
     access, rejections = state.access, Rejections()
     shows_all = access.cluster(DESCRIBE) is None
-    wanted: dict[str, dict[str, set[int]]] = {}
+    wanted: dict[str, dict[str, dict[int, None]]] = {}
     for topic in paced(topics):
         name = topic.name.encode()
         found = state.view.subscribed(name) if shows_all else access.subscribed(name)
@@ -97,7 +115,8 @@ def _sorted(
             rejections.topics[name] = found
             continue
         spelled = wanted.setdefault(found.flat.decode(), {})
-        spelled.setdefault(topic.name, set()).update(eased(topic.partition_indexes))
+        indexes = spelled.setdefault(topic.name, {})
+        indexes.update(dict.fromkeys(eased(topic.partition_indexes)))
     return rejections, wanted
 
 

@@ -39,9 +39,15 @@ KEPT_BYTES: Final = 16 * 1024 * 1024
 """Bytes of the topologies that a worker keeps; if there are more, the tenant that has most of them
 loses its oldest."""
 
-MAX_UNDER_WAY: Final = 4
+MAX_UNDER_WAY: Final = 16
 """Groups of a worker whose topics are created at the same time. The others' next heartbeats try
 again."""
+
+MAX_OF_A_TENANT: Final = 2
+"""Groups of a tenant among these."""
+
+KEPT_ERRORS: Final = 3
+"""Errors of a topology that are kept; the others are counted."""
 
 AT_ONCE: Final = 100
 """Topics in one CreateTopics request."""
@@ -72,7 +78,9 @@ class Topology:
     size: int
     """Bytes."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """The topics that could not be created, as the member spells them, and why."""
+    """The first topics that could not be created, as the member spells them, and why."""
+    failed: int = 0
+    """How many could not be created."""
     retry_at: float = 0.0
     """Until then, in seconds of the clock, nothing is created."""
 
@@ -133,6 +141,7 @@ class InternalTopics:
             topology.retry_at > self._clock()
             or group in self._under_way
             or len(self._under_way) >= MAX_UNDER_WAY
+            or sum(scope == key[0] for scope, _ in self._under_way) >= MAX_OF_A_TENANT
         ):
             return
         self._under_way.add(group)
@@ -144,16 +153,18 @@ class InternalTopics:
     ) -> None:
         ACTOR.set(actor)
         try:
-            topology.errors = await self._created(access, topology)
+            topology.errors, topology.failed = await self._created(access, topology)
         except Undecided:
-            topology.errors = {}  # the coordinator says why, once it knows all topics
+            # The coordinator says why, once it knows all topics.
+            topology.errors, topology.failed = {}, 0
         except OSError:
-            topology.errors = {"": _NOT_NOW}
+            topology.errors, topology.failed = {"": _NOT_NOW}, 1
         finally:
             self._under_way.discard(group)
 
-    async def _created(self, access: Access, topology: Topology) -> Mapping[str, str]:
-        """Create what is missing; returns the errors. Raises OSError and Undecided."""
+    async def _created(self, access: Access, topology: Topology) -> tuple[Mapping[str, str], int]:
+        """Create what is missing; returns the first errors, and the number of all. Raises OSError
+        and Undecided."""
         cluster = self._context.cluster
         await cluster.refresh()
         counts = cluster.index.partitions
@@ -168,16 +179,20 @@ class InternalTopics:
             if shown is not None:
                 spelled[shown.decode()] = topic
         errors: dict[str, str] = {}
+        failed = 0
         for batch in _batches(spelled):
             body = await sliced(self._context.turns, partial(_request, batch))
             answered = await create_topics(self._context, access, _VERSION, body)
             response = messages.parse("CreateTopicsResponse", _VERSION, answered.body)
             for topic in response.topics:
                 code = int(topic.error_code)
-                if code not in (0, TOPIC_ALREADY_EXISTS):
+                if code in (0, TOPIC_ALREADY_EXISTS):
+                    continue
+                failed += 1
+                if len(errors) < KEPT_ERRORS:
                     why = topic.error_message or f"error {code}"
                     errors[topic.name] = why[:LONGEST_ERROR]
-        return errors
+        return errors, failed
 
 
 def _batches(topics: Mapping[str, InternalTopic]) -> Iterator[dict[str, InternalTopic]]:

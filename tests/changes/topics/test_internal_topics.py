@@ -13,7 +13,9 @@ from gateway.changes.topics import internal_topics
 from gateway.changes.topics.internal_partitions import InternalTopic, Subtopology
 from gateway.changes.topics.internal_topics import (
     KEPT_BYTES,
+    KEPT_ERRORS,
     LONGEST_ERROR,
+    MAX_OF_A_TENANT,
     MAX_UNDER_WAY,
     InternalTopics,
     Topology,
@@ -149,11 +151,31 @@ async def test_a_group_is_served_once_at_a_time_and_few_groups_together() -> Non
     both = sides()
     for number in range(MAX_UNDER_WAY + 2):
         for member in "ab":
-            both.create(word_count(), ("scope", f"app-{number}", member))
+            both.create(word_count(), (f"scope-{number}", "app", member))
     assert len(both.waiting) == MAX_UNDER_WAY
     await both.run()
     assert both.create(word_count()) == 1
     await both.run()
+
+
+async def test_a_tenant_leaves_room_for_others() -> None:
+    both = sides()
+    for number in range(MAX_UNDER_WAY):
+        both.create(word_count(), ("large", f"app-{number}", "m"))
+    assert len(both.waiting) == MAX_OF_A_TENANT
+    assert both.create(word_count(), ("small", "app", "m")) == MAX_OF_A_TENANT + 1
+    await both.run()
+
+
+async def test_few_errors_are_kept_and_all_are_counted() -> None:
+    both = sides()
+    changelogs = tuple(InternalTopic(f"org..c{number}") for number in range(150))
+    for one in changelogs:
+        both.gateway.broker.uncreatable[one.name] = (44, "no")
+    wanted = topology(Subtopology("2", (LINES,), changelogs=changelogs))
+    both.create(wanted)
+    await both.run()
+    assert (len(wanted.errors), wanted.failed) == (KEPT_ERRORS, len(changelogs))
 
 
 async def test_many_partitions_are_created_in_several_requests() -> None:
