@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gateway.apis import generic, walking
+from gateway.apis import administrators, generic, walking
 from gateway.apis.administrators import STALE
 from gateway.apis.counting import count_errors
 from gateway.apis.topics import partitions_of_cluster
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Unanswerable
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
-from gateway.rules.declaration import Do, Topics, TopicShape
+from gateway.rules.declaration import ALTER, Do, Topics, TopicShape
 from gateway.rules.division import Division, Item, Names
 from protocol import messages
 from protocol.messages import made
@@ -26,6 +27,14 @@ from protocol.splice import Edit
 
 _REQUEST: Final = "ElectLeadersRequest"
 _RESPONSE: Final = "ElectLeadersResponse"
+
+
+_ELECTION_TYPES: Final = frozenset({0, 1})
+"""PREFERRED and UNCLEAN; since version 1 the type is the first byte of a request."""
+
+_NO_SUCH_TYPE: Final = Denied(
+    INVALID_REQUEST, "The election type is neither PREFERRED (0) nor UNCLEAN (1).", "request"
+)
 
 
 class AllPartitions(Kept):
@@ -38,7 +47,15 @@ _ALL: Final = AllPartitions()
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward the topics that can be named here, under their flat names, or null."""
+    """Forward the topics that can be named here, under their flat names, or null. If the election
+    type does not exist, every partition fails, also of topics that cannot be named."""
+    plan = exchange.plan
+    if plan.version and buf[start] not in _ELECTION_TYPES:
+        walking.request_spans(plan, buf, start, end)
+        partitions_of_cluster.check_count(plan, buf[start:end])
+        if administrators.denial(state, ALTER) is None:
+            exchange.flow = state.flow(plan.api_key, plan.version, b"")
+            return generic.answer_error(exchange, buf[start:end], _NO_SUCH_TYPE)
     outcome = partitions_of_cluster.request(state, exchange, buf, start, end)
     asks_all = isinstance(outcome, list) and not exchange.spelled
     if asks_all and _asks_all(exchange.plan.version, buf[start:end]):

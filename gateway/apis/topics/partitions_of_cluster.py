@@ -25,7 +25,7 @@ def request(
     """Forward the topics that can be named here, under their flat names."""
     plan = exchange.plan
     spans = walking.request_spans(plan, buf, start, end)
-    _check_count(plan, buf[start:end])
+    check_count(plan, buf[start:end])
     denied = administrators.denial(state, ALTER)
     if denied is not None:
         return administrators.reject(state, exchange, buf[start:end], denied)
@@ -43,7 +43,7 @@ def request(
     return renamer.edits
 
 
-def _check_count(plan: Plan, body: bytes) -> None:
+def check_count(plan: Plan, body: bytes) -> None:
     """Raise ProtocolError if a request has more than MAX_SPANS partitions, each of which has an
     element of its own in the response. A partition has four bytes and more."""
     shape = plan.api.topic_shape(plan.version)

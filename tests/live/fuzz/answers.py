@@ -107,9 +107,11 @@ class Symbols:
         """A topic's name without this side's prefix."""
         return shown.removeprefix(self.prefix) if self.prefix else shown
 
-    def node_id(self, node_id: int) -> int:
-        """A broker's id as this side's clients write it."""
-        return self.number << _NODE_BITS | node_id if node_id >= 0 else node_id
+    def node_id(self, node_id: int | None) -> int | None:
+        """A broker's id as this side's clients write it; None stands for a null array of ids."""
+        if node_id is None or node_id < 0:
+            return node_id
+        return self.number << _NODE_BITS | node_id
 
     def id_of(self, name: str) -> uuid.UUID | None:
         """The newest topic id of a name."""

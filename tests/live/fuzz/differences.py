@@ -185,6 +185,13 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
         for path, got in ((r"(.*\.)?error_code", 31), (item, MISSING))
     ),
     KnownDifference(
+        "AlterPartitionReassignments",
+        "allow_replication_factor_change",
+        False,
+        True,
+        "Beside an error of the whole request the field has its default, as at a broker.",
+    ),
+    KnownDifference(
         "DescribeQuorum",
         r"topics\[\]\.partitions\[\]\.(leader_epoch|high_watermark|(current_voters|observers)\[\].*)",
         ANYTHING,
