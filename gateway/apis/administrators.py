@@ -14,7 +14,7 @@ from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, LEADER_NOT_AVAILABLE
 from gateway.exchanges.exchange import Answer, Exchange
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.error_text import TextFacts, restored
+from gateway.rules.error_text import TextFacts, cut, restored
 from gateway.rules.rename import Rejections
 from gateway.views.access import Access
 
@@ -74,4 +74,4 @@ def shown_text(state: ConnectionState, text: str | None) -> str | None:
     if not text:
         return text
     facts = TextFacts(state.access.shown, state.view)
-    return restored(text.encode(), facts).decode()
+    return cut(restored(text.encode(), facts)).decode()

@@ -61,7 +61,7 @@ def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[
     edits: list[Edit] = []
     for kind, start, stop, text in eased(spans):
         if kind == ERROR_TEXT and text:
-            new = restored(text, facts)
+            new = cut(restored(text, facts))
             if new != text:
                 edits.append((start, stop, compact_string(new) if flexible else legacy_string(new)))
     return edits
@@ -75,8 +75,8 @@ def cut(text: bytes) -> bytes:
 
 
 def restored(text: bytes, facts: TextFacts) -> bytes:
-    """The text with logical names in place of flat names, no longer than Kafka's strings. Addresses
-    of brokers and paths of their files are withheld."""
+    """The text with logical names in place of flat names. Addresses of brokers and paths of their
+    files are withheld. It may be longer than Kafka's strings, see :func:`cut`."""
     pause_point()
     text = _PATH.sub(_NO_PATH, _ADDRESS.sub(_NO_ADDRESS, text))
     listed = _LISTED.search(text)
@@ -92,7 +92,7 @@ def restored(text: bytes, facts: TextFacts) -> bytes:
         prefix = facts.view.id_prefix
         return token[len(prefix) :] if prefix and token.startswith(prefix) else token
 
-    return cut(_TOKEN.sub(one, text))
+    return _TOKEN.sub(one, text)
 
 
 def _restored_name(

@@ -53,7 +53,9 @@ def request(
     if plan.version and buf[start] not in _ELECTION_TYPES:
         walking.request_spans(plan, buf, start, end)
         partitions_of_cluster.check_count(plan, buf[start:end])
-        if administrators.denial(state, ALTER) is None:
+        # A controller answers a request for no topic before it looks at the type.
+        names_none = messages.parse(_REQUEST, plan.version, buf[start:end]).topic_partitions == ()
+        if not names_none and administrators.denial(state, ALTER) is None:
             exchange.flow = state.flow(plan.api_key, plan.version, b"")
             return generic.answer_error(exchange, buf[start:end], _NO_SUCH_TYPE)
     outcome = partitions_of_cluster.request(state, exchange, buf, start, end)
