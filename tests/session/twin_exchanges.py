@@ -284,7 +284,7 @@ def _struct(message: str, cls: type, spec: StructSpec, content: _Content) -> Any
         found = list(_elements(message, field, inner, content))
         if field.array:
             chosen[field.name] = tuple(found) if found or not field.nullable else None
-        elif found:
+        elif found and (found[0] is not None or field.nullable):
             chosen[field.name] = found[0]
     return messages.build(cls, **chosen)
 
