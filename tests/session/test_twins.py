@@ -61,6 +61,15 @@ def test_worlds_that_the_asker_cannot_tell_apart(number: int) -> None:
         assert not differing(twins, {}, [asked])
 
 
+@pytest.mark.parametrize("number", range(len(TWINS)), ids=[each.title for each in TWINS])
+def test_worlds_in_which_the_asker_deletes_its_namespace(number: int) -> None:
+    twins = TWINS[number]
+    deletion = Asked("DeleteTopics", 5, ("team-a:",), ("app",), TOPIC, "")
+    quoted = twins.topics[0].replace(":", "..")
+    for asked in every_api(number, twins.topics, twins.groups, quoted):
+        assert not differing(twins, {}, [deletion, asked])
+
+
 def test_requests_at_random() -> None:
     """Several requests on the same connection, in any version, with any of the names."""
     random, until = Random(SEED), monotonic() + SECONDS

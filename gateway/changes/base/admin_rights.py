@@ -231,12 +231,14 @@ def _contents(
     owner = access.view.snapshot.owner
     denied: dict[str, Denied] = {}
     for flat in paced(list(flats)):
-        namespace = owner(flat.decode(errors="replace")).namespace
-        if namespace in namespaces and namespace not in denied:
-            why = access.flat(DELETE, flat)
+        # Its own name counts, which the view has no more once the namespace is being deleted.
+        name = owner(flat.decode(errors="replace"))
+        if name.namespace in namespaces and name.namespace not in denied:
+            named = Resource(ResourceType.TOPIC, name.namespace, name.topic)
+            why = access.denial(DELETE, named)
             if why is not None:
                 # The client may not be allowed to describe that topic.
-                denied[namespace] = replace(why, message=_NOT_ALL(access.principal))
+                denied[name.namespace] = replace(why, message=_NOT_ALL(access.principal))
     # Links go with the namespace that they are in.
     for link in paced(list(access.view.snapshot.links)):
         if link.namespace in namespaces and link.namespace not in denied:
