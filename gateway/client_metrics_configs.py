@@ -147,13 +147,17 @@ def read_patterns(match: str) -> dict[str, NameRegex]:
         selector = parts[0].strip(_TRIMMED) if len(parts) == 2 else ""
         if selector not in SELECTORS:
             raise WrongConfig(INVALID_CONFIG, illegal)
+        expression = parts[1].strip(_TRIMMED)
+        too_large = WrongConfig(INVALID_CONFIG, f"{illegal} (the expression is too large)")
+        if len(expression) > MAX_INSTRUCTIONS:  # before it is compiled, which takes milliseconds
+            raise too_large
         try:
-            pattern = NameRegex(parts[1].strip(_TRIMMED))
+            pattern = NameRegex(expression)
         except InvalidRegex as error:
             reason = f"this gateway reads it as RE2, which reports: {error}"
             raise WrongConfig(INVALID_CONFIG, f"{illegal} ({reason})") from None
         if pattern.instructions > MAX_INSTRUCTIONS:
-            raise WrongConfig(INVALID_CONFIG, f"{illegal} (the expression is too large)")
+            raise too_large
         found[selector] = pattern
     return found
 
