@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gateway.catalog.entities import Change, ClientMetrics, Removal, key_of
@@ -41,6 +41,7 @@ from gateway.client_metrics_configs import (
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST, POLICY_VIOLATION
 from gateway.names import DELIMITER
+from gateway.rules.error_text import cut
 from gateway.views.access import Access
 from gateway.views.subscription_names import subscription_named
 from gateway.views.view import View
@@ -97,7 +98,9 @@ async def describe_client_metrics(
         for number, resource in enumerate(paced(request.resources, every=1)):
             batch.answer(number, _description(batch, shape, resource))
     results = tuple(
-        shape.rejected(request.resources[number], answer) if isinstance(answer, Denied) else answer
+        shape.rejected(request.resources[number], _fitting(answer))
+        if isinstance(answer, Denied)
+        else answer
         for number, answer in batch.results()
     )
     return batch.answered(messages.write(make(cls, {"results": results})))
@@ -166,13 +169,19 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
         batch.reject(unavailable(error))
     entries = (
         {
-            **error_fields(why),
+            **error_fields(why if why is None else _fitting(why)),
             "resource_type": resources[number].resource_type,
             "resource_name": resources[number].resource_name,
         }
         for number, why in batch.results()
     )
     return batch.answered(write_response(f"{api}Response", version, "responses", entries))
+
+
+def _fitting(why: Denied) -> Denied:
+    """The error with a text that fits a string of Kafka's: it may quote a name or a value that
+    does not."""
+    return replace(why, message=cut(why.message.encode()).decode())
 
 
 def _batch(context: Context, access: Access, resources: Sequence[Any]) -> Batch[int, _Item, Any]:

@@ -153,6 +153,24 @@ async def test_a_long_value_is_rejected(world: World) -> None:
     assert [code for code, _ in found] == [INVALID_CONFIG, INVALID_CONFIG]
 
 
+async def test_errors_that_quote_long_texts_fit_every_version(world: World) -> None:
+    gateway = world.gateway()
+    long = "x" * 32_000
+    for version in (0, 1):
+        cls = messages.message_class("IncrementalAlterConfigsRequest", version)
+        configs = [{"name": long, "value": "a" * 32_000}]
+        resources = [
+            {"resource_type": 16, "resource_name": name, "configs": configs}
+            for name in ("lag", f"{'t' * 32_000}:{'x' * 700}")
+        ]
+        asked = messages.write(entity(cls, {"resources": resources}))
+        access = granted(gateway, "ALTER_CONFIGS TOPIC org:", "ALTER_CONFIGS CLUSTER kafka-cluster")
+        for each in (access, granted(gateway)):
+            found = await incremental_alter_client_metrics(gateway.context, each, version, asked)
+            response = messages.parse("IncrementalAlterConfigsResponse", version, found.body)
+            assert all(one.error_code for one in response.responses)
+
+
 # -- namespaces ------------------------------------------------------------------------------------
 
 
