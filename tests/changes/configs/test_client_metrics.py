@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import CatalogFormat, ClientMetrics, Gateway, Namespace
-from gateway.changes.configs.client_metrics import (
-    describe_client_metrics,
-    incremental_alter_client_metrics,
-)
+from gateway.changes.configs.alter_client_metrics import incremental_alter_client_metrics
+from gateway.changes.configs.describe_client_metrics import describe_client_metrics
 from gateway.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_CONFIG,
