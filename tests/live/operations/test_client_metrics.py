@@ -6,6 +6,7 @@ The broker and the gateway keep subscriptions apart, so the same names are free 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -227,12 +228,15 @@ def test_what_a_broker_says_of_configs(title: str, both: tuple[Wire, Wire]) -> N
         altered(each, 1, (name, every))
 
 
-def eventually(broker: Wire, name: str, wanted: Any) -> Any:
+def eventually(broker: Wire, name: str, wanted: Any, version: int = 4) -> Any:
     """What the broker describes, which applies a change after it has answered it."""
-    wait_until(
-        lambda: configs_of(broker, name) == wanted, "the configs at the broker", clients.SECONDS
-    )
-    return configs_of(broker, name)
+
+    def is_there() -> bool:
+        found: bool = configs_of(broker, name, version) == wanted
+        return found
+
+    wait_until(is_there, "the configs at the broker", clients.SECONDS)
+    return configs_of(broker, name, version)
 
 
 def configs_of(each: Wire, name: str, version: int = 4, **more: Any) -> Any:
@@ -255,11 +259,7 @@ def test_a_subscription_is_described_as_by_a_broker_in_every_version(
     for version in APIS[api_key_of("DescribeConfigsRequest")].versions:
         home = configs_of(both[0], "described", version)
         assert len(home[0].configs) == 3
-        wait_until(
-            lambda home=home, version=version: configs_of(both[1], "described", version) == home,
-            "the same at the broker",
-            clients.SECONDS,
-        )
+        assert eventually(both[1], "described", home, version) == home
         for keys in ([], ["match"], ["other", "interval.ms"]):
             found = [
                 configs_of(each, "described", version, configuration_keys=keys) for each in both
@@ -319,15 +319,20 @@ def test_the_listing_in_every_version(both: tuple[Wire, Wire]) -> None:
     for each in both:
         altered(each, 1, ("listed", [change("metrics", "a.")]))
     for version in APIS[api_key_of("ListConfigResourcesRequest")].versions:
-        asked: dict[str, Any] = {"resource_types": [TYPE]} if version else {}
-
-        def names(each: Wire, version: int = version, asked: Any = asked) -> set[Any]:
-            found = each.ask("ListConfigResources", version, **asked)
-            assert not found.error_code
-            return {one for one in found.config_resources if one.resource_name == "listed"}
-
-        home = names(both[0])
-        assert len(home) == 1
-        wait_until(lambda home=home: names(both[1]) == home, "the listing", clients.SECONDS)
+        home, broker = (partial(listing, each, version) for each in both)
+        assert len(home()) == 1
+        wait_until(partial(_same, home, broker), "the same listing", clients.SECONDS)
     for each in both:
         altered(each, 1, ("listed", [change("metrics", None, DELETE)]))
+
+
+def listing(each: Wire, version: int) -> set[Any]:
+    """The entries of the subscription ``listed``."""
+    asked: dict[str, Any] = {"resource_types": [TYPE]} if version else {}
+    found = each.ask("ListConfigResources", version, **asked)
+    assert not found.error_code
+    return {one for one in found.config_resources if one.resource_name == "listed"}
+
+
+def _same(one: Callable[[], set[Any]], other: Callable[[], set[Any]]) -> bool:
+    return one() == other()
