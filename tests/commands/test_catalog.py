@@ -267,7 +267,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
     assert said.out == (
         "cluster        main\n"
         "version        7\n"
-        "format         1 (this software reads up to 5)\n"
+        "format         1 (this software reads up to 6)\n"
         "signed         no\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
@@ -275,6 +275,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "ACLs           2 (of 1 pattern)\n"
         "SCRAM          1 credential\n"
         "homes          1 principal\n"
+        "subscriptions  0 of client metrics\n"
         "gateway        gateway-1, software 0.1.0, reads format 1\n"
     )
     said = await catalog("status", config, "--json")
@@ -282,7 +283,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "cluster": "main",
         "version": 7,
         "format": 1,
-        "newest_format": 5,
+        "newest_format": 6,
         "signed_with": None,
         "number": None,
         "namespaces": 3,
@@ -294,6 +295,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "acls": 2,
         "scram_credentials": 1,
         "principal_homes": 1,
+        "client_metrics": 0,
         "gateways": [{"gateway_id": "gateway-1", "format": 1, "software": "0.1.0"}],
     }
 
