@@ -1,0 +1,170 @@
+"""Client instances: whether a request of a client comes too early, and its other checks.
+
+The checks and their order are Kafka's (ClientMetricsManager, ClientMetricsInstance). A client
+whose namespace requests no metrics is not remembered.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from gateway.client_metrics import Requested
+from gateway.error_codes import (
+    INVALID_REQUEST,
+    NONE,
+    TELEMETRY_TOO_LARGE,
+    THROTTLING_QUOTA_EXCEEDED,
+    UNKNOWN_SUBSCRIPTION_ID,
+    UNSUPPORTED_COMPRESSION_TYPE,
+)
+from gateway.telemetry.limits import MAX_BYTES
+
+UNCOMPRESSED: Final = 0
+GZIP: Final = 1
+ACCEPTED: Final = (GZIP,)
+"""The compression types that clients are told of. The others of Kafka are not, because what they
+unpack to could not be bounded before it is in memory."""
+
+RESERVED: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
+"""Ids that no client instance has (Kafka's Uuid.RESERVED)."""
+
+MAX_INSTANCES: Final = 16_384
+"""Instances that a worker remembers, as a broker does; of more, those that are silent longest are
+forgotten, and their next request is never too early."""
+
+MIN_LIFE: Final = 60.0
+"""Seconds for which a silent instance is remembered at least; else for three push intervals."""
+
+_NEVER: Final = float("-inf")
+
+_GOES_ON: Final = frozenset({UNKNOWN_SUBSCRIPTION_ID, UNSUPPORTED_COMPRESSION_TYPE})
+"""Errors after which a client requests its subscription again at once."""
+
+
+class Owner(NamedTuple):
+    """The tenant that a client instance belongs to: instances of two owners have nothing in common,
+    whatever ids they send.
+
+    ``cluster`` is the one of the listener's volume, ``home`` the client's home namespace there.
+    """
+
+    cluster: str
+    listener: str
+    home: str
+    principal: str
+
+
+class InstanceKey(NamedTuple):
+    """A client instance of an owner; ``instance_id`` are the 16 bytes of Kafka's Uuid."""
+
+    owner: Owner
+    instance_id: bytes
+
+
+class Push(NamedTuple):
+    """A PushTelemetry request, as far as it is checked before its metrics are read."""
+
+    subscription_id: int
+    compression: int
+    size: int
+    terminating: bool
+
+
+@dataclass(slots=True)
+class _Instance:
+    """Times are seconds of a monotonic clock."""
+
+    requested: Requested
+    forgotten_at: float
+    got_at: float = _NEVER
+    pushed_at: float = _NEVER
+    terminating: bool = False
+    last_error: int = NONE
+
+
+class Instances:
+    """The client instances of a worker."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[InstanceKey, _Instance] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def knows(self, key: InstanceKey) -> bool:
+        """Whether the instance is remembered."""
+        return key in self._known
+
+    def get(self, key: InstanceKey, requested: Requested, now: float) -> int:
+        """The error code for a GetTelemetrySubscriptions request."""
+        instance = self._instance(key, requested, now)
+        if instance is None:
+            return NONE
+        early = now - max(instance.got_at, instance.pushed_at) < requested.interval_ms / 1000
+        if early and instance.last_error not in _GOES_ON:
+            return THROTTLING_QUOTA_EXCEEDED
+        instance.got_at, instance.last_error = now, NONE
+        return NONE
+
+    def push(self, key: InstanceKey, requested: Requested, push: Push, now: float) -> int:
+        """The error code for a PushTelemetry request, before its metrics are read."""
+        if key.instance_id in RESERVED:
+            return INVALID_REQUEST
+        instance = self._instance(key, requested, now)
+        if instance is None:
+            return _error_of(push, requested)
+        code = _too_early(instance, push, now) or _error_of(push, requested)
+        instance.terminating, instance.last_error = push.terminating, code
+        return code
+
+    def failed(self, key: InstanceKey, code: int) -> None:
+        """Note that the metrics of a push could not be kept."""
+        instance = self._known.get(key)
+        if instance is not None:
+            instance.last_error = code
+
+    def _instance(self, key: InstanceKey, requested: Requested, now: float) -> _Instance | None:
+        """The instance, a new one if its subscriptions have changed; None if it has none."""
+        self._forget(now)
+        if not requested.metrics:
+            self._known.pop(key, None)
+            return None
+        forgotten_at = now + max(MIN_LIFE, 3 * requested.interval_ms / 1000)
+        instance = self._known.get(key)
+        if instance is None or instance.requested.subscription_id != requested.subscription_id:
+            instance = self._known[key] = _Instance(requested, forgotten_at)
+        instance.forgotten_at = forgotten_at
+        self._known.move_to_end(key)
+        return instance
+
+    def _forget(self, now: float) -> None:
+        """Forget the instances at the front that are over, and those beyond the bound. One that
+        waits behind another one with a longer interval is forgotten later."""
+        known = self._known
+        while known:
+            first = next(iter(known))
+            if known[first].forgotten_at > now and len(known) <= MAX_INSTANCES:
+                return
+            del known[first]
+
+
+def _too_early(instance: _Instance, push: Push, now: float) -> int:
+    """The error code of a push that comes after the last one, or too early. The first push after
+    GetTelemetrySubscriptions may come at any time, because clients vary the interval."""
+    if instance.terminating:
+        return INVALID_REQUEST
+    first = instance.got_at > instance.pushed_at
+    if first or now - instance.pushed_at >= instance.requested.interval_ms / 1000:
+        instance.pushed_at = now
+        return NONE
+    return NONE if push.terminating else THROTTLING_QUOTA_EXCEEDED
+
+
+def _error_of(push: Push, requested: Requested) -> int:
+    if push.subscription_id != requested.subscription_id:
+        return UNKNOWN_SUBSCRIPTION_ID
+    if push.compression not in (UNCOMPRESSED, GZIP):
+        return UNSUPPORTED_COMPRESSION_TYPE
+    return TELEMETRY_TOO_LARGE if push.size > MAX_BYTES else NONE
