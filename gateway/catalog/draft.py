@@ -6,10 +6,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from gateway.catalog.entities import Change, Entity, Link, Namespace, Removal, TopicEntry
+from gateway.catalog.entities import (
+    Change,
+    ClientMetrics,
+    Entity,
+    Link,
+    Namespace,
+    Removal,
+    TopicEntry,
+)
 from gateway.catalog.schema.table import kind_of
 from gateway.catalog.tallies import TALLIED, tally_difference
-from gateway.names import LogicalName, flat_prefix, fold
+from gateway.client_metrics import Subscription
+from gateway.names import DELIMITER, LogicalName, flat_prefix, fold
 
 Held: TypeAlias = Mapping[str, Mapping[Any, Any]]
 """Entities by the name of their kind, and by their place in it (``Kind.place``)."""
@@ -46,6 +55,8 @@ class Draft:
             self._index_topic(place, entity)
         elif kind.name == Link.KIND:
             self._index_link(place, entity)
+        elif kind.name == ClientMetrics.KIND:
+            self._index_client_metrics(place, entity)
         held = self._copy(kind.name)
         if kind.name in TALLIED:
             self._tally(held.get(place), entity)
@@ -105,6 +116,13 @@ class Draft:
         of[link.flat] = tuple(sorted({*of.get(link.flat, ()), name}))
         if link.flat in self._held(TopicEntry.KIND):
             ids[link.topic_id] = link.flat, name
+
+    def _index_client_metrics(self, name: Any, entity: Any) -> None:
+        namespace, of = name.rpartition(DELIMITER)[0], self._index("_subscriptions")
+        left = tuple(one for one in of.get(namespace, ()) if one.name != name)
+        if entity is not None:
+            left = (*left, Subscription(name, entity.configs))
+        _put(of, namespace, left or None)
 
     def _tally(self, former: Entity | None, entity: Entity | None) -> None:
         for tally, more in tally_difference(former, entity):

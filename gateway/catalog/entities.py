@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from gateway.acl_model import AclEntry, ResourcePattern
-from gateway.names import LogicalName
+from gateway.names import DELIMITER, LogicalName
 
 NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
@@ -306,13 +306,34 @@ class PrincipalHome(Entity):
     namespace: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClientMetrics(Entity):
+    """A subscription of client metrics (KIP-714).
+
+    - ``name``: its full name, ``team-a:latencies``: before the last colon is its namespace; a name
+      without a colon is in the default namespace.
+    - ``configs``: the configs that are set, as the client wrote them; never empty.
+    """
+
+    KIND = "client_metrics"
+    KEY = ("name",)
+
+    name: str
+    configs: Mapping[str, str]
+
+    @property
+    def namespace(self) -> str:
+        """The path of its namespace; ``""``: the default namespace."""
+        return self.name.rpartition(DELIMITER)[0]
+
+
 Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
 ``("link", logical name)``,
 ``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
 ``("gateway", gateway id)``, ``("member", gateway id)``, ``("worker", run)``,
-``("freeze", its id)``, ``("format", "")``, ``("signing", "")``, ``("volume", "")``,
-``("seeds", "")``."""
+``("freeze", its id)``, ``("client_metrics", full name)``, ``("format", "")``, ``("signing", "")``,
+``("volume", "")``, ``("seeds", "")``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from gateway.catalog.draft import Draft
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
+    ClientMetrics,
     Entity,
     Gateway,
     Key,
@@ -30,6 +32,7 @@ from gateway.catalog.entities import (
 )
 from gateway.catalog.schema.table import KINDS, kind_of
 from gateway.catalog.tallies import NO_TALLIES, Tally
+from gateway.client_metrics import Subscription
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
@@ -45,7 +48,10 @@ from protocol.pausing import may_pause, paced
 _FOLDED_END = fold(END_OF_NAMESPACE)
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
-_INDEXES = ("_by_name", "_by_id", "_links_of", "_prefixes", "_tallies", "deleting")
+_INDEXES = (
+    *("_by_name", "_by_id", "_links_of", "_prefixes", "_tallies", "_subscriptions"),
+    "deleting",
+)
 """The fields of a snapshot that follow from its entities."""
 
 Inherited = dict[str, tuple[str, str]]
@@ -72,6 +78,9 @@ class Snapshot:
     _prefixes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     _tallies: Mapping[Tally, int] = field(
         default_factory=lambda: NO_TALLIES, repr=False, compare=False
+    )
+    _subscriptions: Mapping[str, tuple[Subscription, ...]] = field(
+        default_factory=dict, repr=False, compare=False
     )
     deleting: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """The namespaces that are marked for deletion themselves."""
@@ -122,9 +131,9 @@ class Snapshot:
         return sum(len(self.of_kind(kind.name)) for kind in KINDS.values() if kind.counted)
 
     def tally(self, what: str, tier: str | None) -> int:
-        """How many ``namespaces``, ``ACLs``, ``links`` or ``aliases`` there are in a tier and below
-        it: an ACL counts at its pattern, a namespace in the tier above it. ``""``: in the default
-        namespace alone; None: in the whole catalog."""
+        """How many ``namespaces``, ``ACLs``, ``links``, ``aliases`` or ``subscriptions`` of client
+        metrics there are in a tier and below it: an ACL counts at its pattern, a namespace in the
+        tier above it. ``""``: in the default namespace alone; None: in the whole catalog."""
         return self._tallies.get((what, tier), 0)
 
     # -- by kind: looked up often, so found once ------------------------------------------------
@@ -160,6 +169,11 @@ class Snapshot:
         """Principal -> its home namespace."""
         homes = self.of_kind(PrincipalHome.KIND)
         return {principal: home.namespace for principal, home in homes.items()}
+
+    @cached_property
+    def client_metrics(self) -> Mapping[str, ClientMetrics]:
+        """The subscriptions of client metrics, by full name (``team-a:latencies``)."""
+        return self.of_kind(ClientMetrics.KIND)
 
     @cached_property
     def gateways(self) -> Mapping[str, Gateway]:
@@ -226,6 +240,22 @@ class Snapshot:
             if found is not None:
                 effective |= {key: (value, tier) for key, value in of(found).items()}
         return effective
+
+    def subscriptions_of(self, namespace: str) -> tuple[Subscription, ...]:
+        """The subscriptions that concern clients whose home is this namespace (``""``: no home):
+        those in it and in every namespace around it, sorted by name."""
+        if not self._subscriptions:
+            return ()
+        found = self._concerning.get(namespace)
+        if found is None:
+            around = (self._subscriptions.get(tier, ()) for tier in ("", *parents(namespace)))
+            found = tuple(sorted(chain.from_iterable(around), key=lambda one: one.name))
+            self._concerning[namespace] = found
+        return found
+
+    @cached_property
+    def _concerning(self) -> dict[str, tuple[Subscription, ...]]:
+        return {}
 
     def captured_by(self, name: LogicalName) -> str | None:
         """The namespace into whose flat names a default-namespace topic would fold, if any, because

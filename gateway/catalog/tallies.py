@@ -1,4 +1,4 @@
-"""Tallies: how many namespaces, ACLs, links and aliases each tier of the tree holds.
+"""Tallies: how many namespaces, ACLs, links, aliases and subscriptions each tier of the tree has.
 
 A snapshot keeps them from one state to the next, so that a limit is compared with a number and
 nothing is counted anew.
@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from gateway.acl_model import namespace_of
 from gateway.catalog.entities import (
     Change,
+    ClientMetrics,
     Entity,
     Key,
     Link,
@@ -26,13 +27,15 @@ from gateway.catalog.entities import (
 from gateway.names import DELIMITER, parents
 from protocol.pausing import paced
 
-TALLIED: Final = frozenset({Namespace.KIND, ResourceAcls.KIND, Link.KIND, TopicEntry.KIND})
+TALLIED: Final = frozenset(
+    {Namespace.KIND, ResourceAcls.KIND, Link.KIND, TopicEntry.KIND, ClientMetrics.KIND}
+)
 """The kinds of entities that add to a tally."""
 
 
 Tally: TypeAlias = tuple[str, str | None]
-"""The name of a count (``namespaces``, ``ACLs``, ``links`` or ``aliases``), and the tier with
-everything below it (``""``: the default namespace alone, None: everything)."""
+"""The name of a count (``namespaces``, ``ACLs``, ``links``, ``aliases`` or ``subscriptions``), and
+the tier with everything below it (``""``: the default namespace alone, None: everything)."""
 
 
 def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
@@ -49,6 +52,8 @@ def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
         case TopicEntry(aliases=aliases):
             for alias in aliases:
                 yield "aliases", alias.name.namespace, 1
+        case ClientMetrics(namespace=namespace):
+            yield "subscriptions", namespace, 1
 
 
 @lru_cache(maxsize=10_000)

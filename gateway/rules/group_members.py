@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from gateway.rules.name_regex import NameRegex
+from gateway.name_regex import NameRegex
 from protocol.pausing import paced
 
 MAX_MEMBERS: Final = 10_000

@@ -26,6 +26,7 @@ from gateway.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNRELEASED_INSTANCE_ID,
 )
+from gateway.name_regex import InvalidRegex
 from gateway.rules.group_members import (
     MAX_MEMBERS,
     NO_NAMES,
@@ -37,7 +38,6 @@ from gateway.rules.group_members import (
     is_long,
 )
 from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
-from gateway.rules.name_regex import InvalidRegex
 from protocol import messages
 from protocol.messages import changed
 from protocol.pausing import paced

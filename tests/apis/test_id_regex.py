@@ -13,7 +13,7 @@ from gateway.apis.transactions.id_regex import (
     CostsTooMuch,
     matching_ids,
 )
-from gateway.rules.name_regex import NameRegex
+from gateway.name_regex import NameRegex
 
 LONGEST = MAX_STEPS // LEAST_INSTRUCTIONS
 MANY = {b"home..%d" % number: b"%d" % number for number in range(20)}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Final
 
-from gateway.rules.name_regex import NameRegex
+from gateway.name_regex import NameRegex
 from protocol.pausing import paced
 
 MAX_STEPS: Final = 1_000_000

@@ -30,8 +30,8 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
+from gateway.name_regex import InvalidRegex, NameRegex
 from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs
-from gateway.rules.name_regex import InvalidRegex, NameRegex
 from gateway.rules.rename import REGEX, TRANSACTIONAL_ID
 from protocol import messages
 from protocol.pausing import eased, paced

@@ -15,12 +15,12 @@ from gateway.catalog.entities import CatalogFormat, Change, Entity, Key, Removal
 from gateway.catalog.log.signatures import NOWHERE, Place, Signature, SigningKey
 from gateway.catalog.schema.table import KINDS, kind_of
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """The newest catalog format that this software reads and writes.
 
 From format 2 on every record holds the offset that it was written for, and the catalog can be
 signed. From format 3 on it can hold links, from format 4 on members of a fleet, from format 5 on
-freezes.
+freezes, from format 6 on subscriptions of client metrics.
 """
 
 PLACED_FORMAT: Final = 2

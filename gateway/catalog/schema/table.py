@@ -13,6 +13,7 @@ from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
     Change,
+    ClientMetrics,
     Freeze,
     Gateway,
     Link,
@@ -50,6 +51,8 @@ from gateway.catalog.schema.field_types import (
 from gateway.catalog.schema.kinds import Kind, Section
 from gateway.catalog.schema.shapes import Field, Records, Shape
 from gateway.catalog.schema.yaml_values import time_text
+from gateway.client_metrics_configs import WrongConfig
+from gateway.client_metrics_configs import check as check_configs
 from gateway.names import (
     DELIMITER,
     MAX_FLAT_LENGTH,
@@ -69,6 +72,9 @@ MEMBER_FORMAT: Final = 4
 FREEZE_FORMAT: Final = 5
 """The catalog format from which on names are frozen before they lead elsewhere."""
 
+METRICS_FORMAT: Final = 6
+"""The catalog format from which on there are subscriptions of client metrics."""
+
 
 def _check_topic(entry: TopicEntry) -> None:
     for name in entry.names:
@@ -83,6 +89,19 @@ def _check_link(link: Link) -> None:
     check_topic(link.flat)
     if len(link.flat) > MAX_FLAT_LENGTH or is_reserved(link.flat):
         raise InvalidName(f"'{link.flat}' is no name that a topic can be stored by")
+
+
+def _check_client_metrics(one: ClientMetrics) -> None:
+    if one.namespace:
+        check_namespace(one.namespace)
+    elif one.name.startswith(DELIMITER):
+        raise InvalidName(f"'{one.name}' has an empty namespace")
+    if not one.configs:
+        raise InvalidName("a subscription without configs is none")
+    try:
+        check_configs(one.name.rpartition(DELIMITER)[2], one.configs)
+    except WrongConfig as error:
+        raise InvalidName(error.message.rstrip(".")) from None
 
 
 _ALIASES: Final = Records(
@@ -262,6 +281,19 @@ KINDS: Final[dict[str, Kind]] = {
             title="home of {0}",
             check=lambda one: check_namespace(one.namespace),
             removed=7,
+        ),
+        Kind(
+            ClientMetrics,
+            [
+                Field("name", FieldType(empty="write the subscription's name")),
+                Field("configs", CONFIGS),
+            ],
+            level=METRICS_FORMAT,
+            section=Section("client_metrics", "value by key"),
+            title="client metrics {0}",
+            check=_check_client_metrics,
+            added=3,
+            removed=4,
         ),
     )
 }

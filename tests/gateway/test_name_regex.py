@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.rules.name_regex import InvalidRegex, NameRegex
+from gateway.name_regex import InvalidRegex, NameRegex
 
 
 def test_a_name_matches_as_a_whole() -> None:
