@@ -78,6 +78,11 @@ class Store:
     def __len__(self) -> int:
         return sum(map(len, self._kept.values()))
 
+    @property
+    def units(self) -> int:
+        """What its clients count together."""
+        return self._units
+
     def put(self, kept: Kept) -> None:
         """Keep a push in place of the client's earlier one, if there is room."""
         self.remove(kept.key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -94,8 +95,10 @@ class Telemetry:
         """What is kept of a push. Raises Unreadable."""
         plain = unpacked(metrics, push.compression)
         if self._reader is None:
-            # In a thread, because it takes some 100 ms.
-            self._reader = (await asyncio.to_thread(import_module, _OTLP)).gathered
+            module = sys.modules.get(_OTLP)
+            if module is None:  # in a thread, because it takes some 100 ms
+                module = await asyncio.to_thread(import_module, _OTLP)
+            self._reader = module.gathered
         found = self._reader(plain, requested.metrics, self._max_series)
         families = found.written()
         self.store.drop(found.dropped)
@@ -111,7 +114,7 @@ def _labels(pusher: Pusher) -> dict[str, str]:
         "namespace": pusher.namespace or DEFAULT_NAMESPACE,
         "principal": owner.principal,
         "listener": owner.listener,
-        "client_id": pusher.client.client_id[:MAX_CLIENT_LABEL],
+        "client_id": (pusher.client.client_id or "")[:MAX_CLIENT_LABEL],
         "client_instance_id": instance_text(pusher.key.instance_id),
     }
 

@@ -8,7 +8,8 @@ memory: such a scenario has ``then`` in place of ``broker`` and ``reply``, the f
 configs afterwards. ``allowed`` lists the only rights of the client, such as ``READ TOPIC
 team-a:orders``; or ``acls`` lists the catalog's ACLs, such as ``ALLOW READ User:alice
 TOPIC:LITERAL:team-a:orders``, for User:alice, and ``acls_then`` the ACLs afterwards. ``links`` maps
-links to the flat names of their topics. If there is neither ``allowed`` nor ``acls``, there is no
+links to the flat names of their topics, ``subscriptions`` names of client metrics to their configs.
+If there is neither ``allowed`` nor ``acls``, there is no
 authorizer. ``policies`` are as in a configuration; without them the defaults apply. See entities.py
 for how messages are written.
 """
@@ -28,7 +29,7 @@ from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
 from gateway.apis.table import APIS
 from gateway.apis.topics.metadata_messages import FORBIDS_AUTO_CREATION
-from gateway.catalog.entities import Change, Link, TopicEntry
+from gateway.catalog.entities import Change, ClientMetrics, Link, TopicEntry
 from gateway.config.policies import PolicySettings
 from gateway.exchanges.api import Api
 from gateway.names import LogicalName, decode
@@ -57,6 +58,7 @@ KEYS = {
     "acls",
     "acls_then",
     "links",
+    "subscriptions",
     "policies",
     "client",
     "broker",
@@ -152,6 +154,9 @@ def beginning(scenario: Scenario) -> tuple[Pair, Any]:
     if "links" in steps:
         pair.log.append(links(steps["links"]))
         pair.catalog_changed()
+    if "subscriptions" in steps:
+        pair.log.append([ClientMetrics(*each) for each in steps["subscriptions"].items()])
+        pair.catalog_changed()
     request_class = messages.message_class(f"{scenario.api}Request", scenario.version)
     return pair, entity(request_class, steps["client"])
 
@@ -202,7 +207,10 @@ def test_every_declared_api_has_scenarios_for_every_version() -> None:
     assert not versions_without(lambda scenario: True, APIS.values())
 
 
-WITHOUT_ACCESS = {"ApiVersions", "SaslHandshake", "SaslAuthenticate"}
+WITHOUT_ACCESS = {
+    *("ApiVersions", "SaslHandshake", "SaslAuthenticate"),
+    *("GetTelemetrySubscriptions", "PushTelemetry"),
+}
 """The APIs that need no operation."""
 
 

@@ -103,7 +103,7 @@ def _client(state: ConnectionState, instance_id: bytes) -> Client:
     address, _, port = source.client_address.rpartition(":")
     return Client(
         instance_id,
-        source.client_id,
+        None if state.client_id is None else source.client_id,
         source.software_name or _UNKNOWN,
         source.software_version or _UNKNOWN,
         state.host or address.strip("[]"),
@@ -178,6 +178,8 @@ GET_TELEMETRY_SUBSCRIPTIONS = Api(
     (0, 0),
     Do.ANSWER,
     why="subscriptions of the client's home (KIP-714)",
+    # The subscriptions that a client may match are many, not its request.
+    small_request=0,
     request=get_subscriptions,
     in_tree=in_tree,
 )
