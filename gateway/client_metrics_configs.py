@@ -19,6 +19,7 @@ from typing import Final
 
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from gateway.name_regex import InvalidRegex, NameRegex
+from protocol.pausing import paced
 
 METRICS: Final = "metrics"
 INTERVAL: Final = "interval.ms"
@@ -37,8 +38,8 @@ DEFAULT_INTERVAL_MS: Final = 300_000
 MIN_INTERVAL_MS: Final = 100
 MAX_INTERVAL_MS: Final = 3_600_000
 
-MAX_PREFIXES: Final = 100
-"""Prefixes of one subscription. A broker has no limit."""
+MAX_ITEMS: Final = 100
+"""Items of a list of one subscription. A broker has no limit."""
 
 MAX_BYTES: Final = 65_536
 """Bytes of a subscription's name and values. A broker has no limit."""
@@ -84,17 +85,20 @@ def check(name: str, configs: Mapping[str, str]) -> None:
     for key in configs:
         if key not in CONFIGS:
             raise WrongConfig(INVALID_REQUEST, f"Unknown client metrics configuration: {key}")
-    size = sum(len(text.encode()) for text in (name, *configs.values()))
+    texts = (name, *configs.values())
+    size = sum(map(len, texts))
+    if size <= MAX_BYTES:
+        size = sum(len(text.encode()) for text in texts)
     if size > MAX_BYTES:
         raise WrongConfig(
             INVALID_CONFIG,
-            f"The configs of a client metrics subscription have at most {MAX_BYTES:,} bytes with"
-            f" its name, and these have {size:,}.",
+            f"A client metrics subscription has at most {MAX_BYTES:,} bytes of name and configs,"
+            f" and this one has {size:,}.",
         )
-    metrics = _checked_list(METRICS, configs)
+    _check_list(METRICS, configs)
     interval = configs.get(INTERVAL)
     interval_ms = DEFAULT_INTERVAL_MS if interval is None else read_interval(interval)
-    _checked_list(MATCH, configs)
+    _check_list(MATCH, configs)
     if not MIN_INTERVAL_MS <= interval_ms <= MAX_INTERVAL_MS:
         raise WrongConfig(
             INVALID_REQUEST,
@@ -102,12 +106,6 @@ def check(name: str, configs: Mapping[str, str]) -> None:
             f" {MIN_INTERVAL_MS} and {MAX_INTERVAL_MS} (1 hour)",
         )
     read_patterns(configs.get(MATCH, ""))
-    if len(metrics) > MAX_PREFIXES:
-        raise WrongConfig(
-            INVALID_CONFIG,
-            f"A client metrics subscription has at most {MAX_PREFIXES} prefixes in '{METRICS}', and"
-            f" this one has {len(metrics)}.",
-        )
 
 
 def described(key: str, value: str) -> str:
@@ -141,7 +139,7 @@ def read_patterns(match: str) -> dict[str, NameRegex]:
     """The expression of each selector that ``match`` names; the last one of a selector that it
     names twice. Raises :class:`WrongConfig`."""
     found: dict[str, NameRegex] = {}
-    for item in read_list(match):
+    for item in paced(read_list(match), every=1):
         parts = item.split("=")
         while parts and not parts[-1]:  # as Java's String.split
             parts.pop()
@@ -160,11 +158,16 @@ def read_patterns(match: str) -> dict[str, NameRegex]:
     return found
 
 
-def _checked_list(key: str, configs: Mapping[str, str]) -> list[str]:
-    """The items of a list, none of them empty or there twice (ConfigDef.ValidList)."""
+def _check_list(key: str, configs: Mapping[str, str]) -> None:
+    """Reject items that are empty or there twice (ConfigDef.ValidList), and too many."""
     items = read_list(configs.get(key, ""))
     if len(set(items)) != len(items):
         raise WrongConfig(INVALID_CONFIG, f"Configuration '{key}' values must not be duplicated.")
     if not all(items):
         raise WrongConfig(INVALID_CONFIG, f"Configuration '{key}' values must not be empty.")
-    return items
+    if len(items) > MAX_ITEMS:
+        raise WrongConfig(
+            INVALID_CONFIG,
+            f"A client metrics subscription has at most {MAX_ITEMS} values in '{key}', and this one"
+            f" has {len(items):,}.",
+        )

@@ -21,7 +21,7 @@ from gateway.places import NO_PLACE, Place
 MAX_LISTED: Final = 1_000
 """ACLs or seeds that an event lists; further events list the rest of a change."""
 
-_HAVE_PATHS: Final = frozenset({"namespace", "topic"})
+_HAVE_PATHS: Final = frozenset({"namespace", "topic", "client_metrics"})
 
 Action = Literal["created", "altered", "deleted"]
 State = Mapping[str, Any]
@@ -49,7 +49,7 @@ class CatalogChange:
 
     @property
     def path(self) -> str | None:
-        """The absolute path of a topic or namespace, if it is in a tree."""
+        """The absolute path of a topic, a namespace or client metrics, if it is in a tree."""
         return self.place.path_of(self.resource) if self.kind in _HAVE_PATHS else None
 
 

@@ -10,6 +10,11 @@ from typing import Any
 from gateway.brokers.throttling import OneClientsAdmin
 from gateway.changes.base.context import Answered, Context, RequestChange
 from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
+from gateway.changes.configs.client_metrics import (
+    alter_client_metrics,
+    describe_client_metrics,
+    incremental_alter_client_metrics,
+)
 from gateway.changes.configs.describe_configs import describe_configs
 from gateway.changes.jobs.job_runner import Task
 from gateway.changes.jobs.namespace_deletion import deletion_task
@@ -43,6 +48,9 @@ class NamespaceChanges:
     describe_configs = _bound(describe_configs)
     alter_configs = _bound(alter_configs)
     incremental_alter_configs = _bound(incremental_alter_configs)
+    describe_client_metrics = _bound(describe_client_metrics)
+    alter_client_metrics = _bound(alter_client_metrics)
+    incremental_alter_client_metrics = _bound(incremental_alter_client_metrics)
 
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """DeleteTopics; the deletion of each namespace that it marks begins at once."""

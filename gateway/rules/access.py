@@ -23,7 +23,7 @@ BROKER_RESOURCE = 4
 BROKER_LOGGER_RESOURCE = 8
 _FROM_ROOT = (DELIMITER, SLASH)
 _BROKER_RESOURCES = {BROKER_RESOURCE: "brokers", BROKER_LOGGER_RESOURCE: "broker loggers"}
-_CLIENT_METRICS = 16
+CLIENT_METRICS_RESOURCE = 16
 
 
 def check_creation(view: View, spelled: str) -> Denied | None:
@@ -91,8 +91,8 @@ def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | Non
 def check_resource(resource_type: int, name: str) -> Denied | None:
     """The denial of a change of the configs of a resource; None for topics.
 
-    A broker's configs concern all tenants, and so do the subscriptions of client metrics, which
-    are no use here: the gateway serves no telemetry (KIP-714).
+    A broker's configs concern all tenants. Client metrics are the gateway's own, so they have
+    requests of their own.
     """
     if resource_type == TOPIC_RESOURCE:
         return None
@@ -104,9 +104,15 @@ def check_resource(resource_type: int, name: str) -> Denied | None:
             " concern all its clients; alter them at the brokers.",
             "access",
         )
-    what = "client metrics" if resource_type == _CLIENT_METRICS else f"type {resource_type}"
+    if resource_type == CLIENT_METRICS_RESOURCE:
+        return Denied(
+            INVALID_REQUEST,
+            f"Client metrics ('{name}') cannot be in one request with other resources; send a"
+            " request for them alone.",
+            "request",
+        )
     return Denied(
         INVALID_REQUEST,
-        f"Configs of resources of {what} ('{name}') are not served by this gateway.",
+        f"Configs of resources of type {resource_type} ('{name}') are not served by this gateway.",
         "access",
     )

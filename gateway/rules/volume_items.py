@@ -12,8 +12,11 @@ from gateway.rules.declaration import TOPIC_ID, Declaration
 from gateway.rules.division import Item, Names
 from protocol.messages import changed, has_field
 
-TOPIC_RESOURCE, GROUP_RESOURCE = 2, 32
+TOPIC_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 16, 32
 """The types of config resources (Kafka's ConfigResource.Type) whose names are paths."""
+
+_LIKE_GROUPS: Final = frozenset({CLIENT_METRICS_RESOURCE, GROUP_RESOURCE})
+"""The types whose names are in the volume where a group of that name would be."""
 
 _KEYS: Final = ("key", "name", "topic", TOPIC_ID)
 
@@ -67,7 +70,7 @@ def of_resource(entry: Any, names: Names) -> Item:
     if kind == TOPIC_RESOURCE:
         volume = names.topic(name)
     else:
-        volume = names.group(name) if kind == GROUP_RESOURCE else names.own
+        volume = names.group(name) if kind in _LIKE_GROUPS else names.own
     return Item(volume, (kind, entry.resource_name))
 
 

@@ -15,6 +15,7 @@ from gateway.audit.event import encode
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
+    ClientMetrics,
     Entity,
     Gateway,
     Namespace,
@@ -92,6 +93,11 @@ def states(before: Entity | None, after: Entity | None) -> tuple[State | None, S
             {"iterations": 4096},
         ),
         (PrincipalHome("User:alice", "team-a"), "User:alice", {"namespace": "team-a"}),
+        (
+            ClientMetrics("team-a:lag", {"metrics": "*"}),
+            "team-a:lag",
+            {"configs": {"metrics": "*"}},
+        ),
         (Gateway("gw-2", 1, "0.1"), "gw-2", {"format": 1, "software": "0.1"}),
         (CatalogFormat(1), "", {"level": 1}),
         (Signing("k1"), "", {"key": "k1"}),
@@ -203,6 +209,7 @@ def test_every_field_of_an_entity_is_told_or_left_out_on_purpose() -> None:
         "ScramCredential": {"user", "mechanism", "salt", "stored_key", "server_key"},
         "PrincipalHome": {"principal"},
         "Gateway": {"gateway_id"},
+        "ClientMetrics": {"name"},
         "CatalogFormat": set(),
         "Signing": {"whole"},
     }
@@ -212,6 +219,7 @@ def test_every_field_of_an_entity_is_told_or_left_out_on_purpose() -> None:
         ScramCredential("a", "m", 1, b"", b"", b""),
         PrincipalHome("User:a", "a"),
         Gateway("a", 1, "0"),
+        ClientMetrics("a", {}),
         CatalogFormat(1),
         Signing("k1"),
     ]

@@ -16,6 +16,7 @@ from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
     Change,
+    ClientMetrics,
     Gateway,
     Link,
     Namespace,
@@ -90,11 +91,17 @@ credentials = st.builds(
 )
 homes = st.builds(PrincipalHome, some_text, paths)
 
+client_metrics = st.builds(
+    ClientMetrics,
+    st.builds(lambda path, name: f"{path}:{name}", paths, some_text) | some_text,
+    st.dictionaries(texts, texts, min_size=1, max_size=3),
+)
+
 volumes = st.builds(Volume, st.integers(min_value=1, max_value=16_383))
 
-kept = namespaces | entries | links | acls | credentials | homes
+kept = namespaces | entries | links | acls | credentials | homes | client_metrics
 entities = kept | gateways | formats | seeds | volumes
 changes: st.SearchStrategy[Change] = entities | entities.map(lambda one: Removal(key_of(one)))
-early = entities.filter(lambda one: not isinstance(one, (Link, Volume)))
+early = entities.filter(lambda one: not isinstance(one, (Link, Volume, ClientMetrics)))
 early_changes: st.SearchStrategy[Change] = early | early.map(lambda one: Removal(key_of(one)))
 """Changes that a catalog of any format can hold."""

@@ -11,6 +11,7 @@ from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
     Change,
+    ClientMetrics,
     Gateway,
     Namespace,
     PrincipalHome,
@@ -168,6 +169,7 @@ def test_everything_it_holds_makes_it_anew() -> None:
             ResourceAcls(PATTERN, frozenset({READ, WRITE})),
             ScramCredential("alice", "SCRAM-SHA-256", 4096, b"1", b"2", b"3"),
             PrincipalHome("User:a", "team-a"),
+            ClientMetrics("org:lag", {"metrics": "*"}),
         ],
         7,
     )
@@ -229,3 +231,36 @@ def test_what_says_that_there_is_none_is_not_held() -> None:
     assert Signing("k1") in signed.entities()
     for off in (Signing(""), Signing("", whole=True)):
         assert signed.apply([off, Seeds(frozenset()), CatalogFormat(1)], 0) == Snapshot()
+
+
+# -- subscriptions of client metrics ---------------------------------------------------------------
+
+
+def concerning(snapshot: Snapshot, namespace: str) -> list[str]:
+    return [one.name for one in snapshot.subscriptions_of(namespace)]
+
+
+def test_subscriptions_concern_their_namespace_and_all_below() -> None:
+    names = ["z", "team-a:x", "team-a:sub:y", "team-ab:x", "a:b"]
+    snapshot = Snapshot().apply([ClientMetrics(name, {"metrics": "*"}) for name in names], 1)
+    assert concerning(snapshot, "") == ["z"]
+    assert concerning(snapshot, "team-a") == ["team-a:x", "z"]
+    assert concerning(snapshot, "team-a:sub") == ["team-a:sub:y", "team-a:x", "z"]
+    assert concerning(snapshot, "team-a:other") == ["team-a:x", "z"]
+    assert concerning(Snapshot(), "team-a") == []
+    assert [snapshot.tally("subscriptions", tier) for tier in ("", "team-a", None)] == [1, 2, 5]
+
+
+def test_subscriptions_change_and_go() -> None:
+    before = Snapshot().apply([ClientMetrics("a:x", {"interval.ms": "100"})], 1)
+    after = before.apply([ClientMetrics("a:x", {"interval.ms": "200"})], 2)
+    assert [one.interval_ms for one in before.subscriptions_of("a")] == [100]
+    assert [one.interval_ms for one in after.subscriptions_of("a")] == [200]
+    gone = after.apply([Removal(("client_metrics", "a:x"))], 3)
+    assert (concerning(gone, "a"), gone.tally("subscriptions", "a")) == ([], 0)
+
+
+def test_a_subscription_that_stays_is_not_compiled_anew() -> None:
+    before = Snapshot().apply([ClientMetrics("a:x", {"match": "client_id=.*"})], 1)
+    after = before.apply([Namespace("b"), ClientMetrics("b:x", {"metrics": "*"})], 2)
+    assert after.subscriptions_of("a")[0] is before.subscriptions_of("a")[0]

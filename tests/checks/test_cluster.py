@@ -17,7 +17,7 @@ def test_rows() -> None:
     assert found.rows() == [
         ("topics", "1,200"),
         ("catalog", "version 7, 30 entities"),
-        ("format", "2 (this software reads up to 5)"),
+        ("format", "2 (this software reads up to 6)"),
         ("signed", "with key k1"),
         ("skipped records", "4"),
         ("damaged records", "0"),
@@ -33,7 +33,7 @@ def test_json() -> None:
     assert told["catalog"] == {
         "version": 7,
         "format": 1,
-        "newest_format": 5,
+        "newest_format": 6,
         "signed_with": None,
         "entities": 30,
         "skipped_records": 0,

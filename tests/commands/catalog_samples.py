@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
+    ClientMetrics,
     Entity,
     Gateway,
     Link,
@@ -75,6 +76,14 @@ CREDENTIALS = st.builds(
     st.integers(1, 2**31),
     *(st.binary(max_size=8) for _ in range(3)),
 )
+METRICS = st.dictionaries(
+    TEXT.filter(lambda text: bool(text) and ":" not in text),
+    st.fixed_dictionaries(
+        {"interval.ms": st.integers(100, 3_600_000).map(str)},
+        optional={"metrics": st.sampled_from(["*", "a., b.", ""]), "match": st.just("client_id=a")},
+    ),
+    max_size=2,
+)
 PRINCIPALS = st.sampled_from(["User:a", "User:*", "User:no", "Group:x: y"])
 SEEDS = st.lists(PATHS, min_size=1, max_size=3).map(lambda paths: Seeds(frozenset(paths)))
 
@@ -99,6 +108,9 @@ def catalogs(draw: st.DrawFn) -> Snapshot:
         Link(name, flat, bytes([number]) * 16, draw(st.sampled_from(["", "org:gone"])))
         for number, (name, flat) in enumerate(links.items())
     ]
+    within = draw(st.sampled_from(["", *paths]))
+    for own, configs in draw(METRICS).items():
+        entities.append(ClientMetrics(f"{within}:{own}" if within else own, configs))
     entities += [Namespace(tier) for name in links for tier in parents(name.namespace)]
     entities += [Namespace(tier) for path in homes.values() for tier in parents(path)]
     return Snapshot().apply(entities, 1)
@@ -135,6 +147,7 @@ def sample() -> Snapshot:
             ),
             ScramCredential("alice", "SCRAM-SHA-256", 4096, b"\x01", b"\x02", b"\x03"),
             PrincipalHome("User:alice", "team-a"),
+            ClientMetrics("team-a:latencies", {"metrics": "*", "interval.ms": "10000"}),
         ],
         7,
     )

@@ -267,7 +267,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
     assert said.out == (
         "cluster        main\n"
         "version        7\n"
-        "format         1 (this software reads up to 5)\n"
+        "format         1 (this software reads up to 6)\n"
         "signed         no\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
@@ -282,7 +282,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "cluster": "main",
         "version": 7,
         "format": 1,
-        "newest_format": 5,
+        "newest_format": 6,
         "signed_with": None,
         "number": None,
         "namespaces": 3,

@@ -12,6 +12,7 @@ from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
+    ClientMetrics,
     Entity,
     Link,
     Namespace,
@@ -32,6 +33,7 @@ from gateway.commands.catalog.file import (
     read_export,
     secret_kinds,
 )
+from gateway.config.errors import ConfigError
 from gateway.names import LogicalName
 from tests.commands.catalog_samples import catalogs
 
@@ -215,3 +217,54 @@ def test_a_link_needs_its_format_its_namespace_and_its_topic(tmp_path: Path) -> 
         text
         == f"'{ORDERS.flat}' would be removed, but 'team-b:orders' links to it; remove that too"
     )
+
+
+METRICS = ClientMetrics("org:lag", {"metrics": "*", "interval.ms": "1000"})
+
+
+def test_client_metrics_need_their_format_and_their_namespace(tmp_path: Path) -> None:
+    newer = Snapshot().apply([CatalogFormat(6)], 1)
+    assert _problems(tmp_path, newer, METRICS) == []
+    assert _problems(tmp_path, newer, ClientMetrics("lag", {"metrics": "*"})) == []
+    (text,) = _problems(tmp_path, Snapshot(), METRICS)
+    assert text.startswith("client metrics need catalog format 6, and this catalog has 1; raise")
+    (text,) = _problems(tmp_path, newer, replace(METRICS, name="org:a:lag"))
+    assert text == "namespace 'org:a' of 'org:a:lag' does not exist; add it"
+
+
+def test_client_metrics_have_the_limits_of_clients(tmp_path: Path) -> None:
+    newer = Snapshot().apply([CatalogFormat(6)], 1)
+    many = [ClientMetrics(f"org:m{number}", {"metrics": "*"}) for number in range(101)]
+    assert _problems(tmp_path, newer, *many[:100]) == []
+    texts = _problems(tmp_path, newer, *many)
+    assert set(texts) == {
+        "namespace 'org' with all below it would hold 101 client metrics, and 100 are the most"
+    }
+
+
+def test_client_metrics_of_a_removed_namespace_go_with_it_or_keep_it() -> None:
+    held = Snapshot().apply([CatalogFormat(6), Namespace("org"), METRICS], 1)
+    assert told(held, prune=True, level=6) == []
+    (text,) = told(held, METRICS, prune=True, level=6)
+    assert "namespace 'org' would be removed, but client metrics 'org:lag' are in it" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{org:lag: {other: x}}", "Unknown client metrics configuration: other; correct it"),
+        ("{org:lag: {interval.ms: '99'}}", "Invalid value 99 for interval.ms"),
+        ("{org:lag: {}}", "a subscription without configs is none; correct it"),
+        ("{'org:': {metrics: a}}", "Subscription name can't be empty; correct it"),
+        ("{':a': {metrics: a}}", "':a' has an empty namespace; correct it"),
+        ("{'o rg:a': {metrics: a}}", "tier 'o rg' of namespace"),
+        ("{org:lag: {metrics: [a]}}", ""),
+    ],
+)
+def test_client_metrics_that_no_client_could_make(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "catalog.yaml"
+    head = "format: 1\ncatalog_format: 6\nnamespaces: {org: {}}\ntopics: []\n"
+    path.write_text(f"{head}client_metrics: {text}\n")
+    with pytest.raises(ConfigError) as raised:
+        read_export(path)
+    assert problem in str(raised.value)

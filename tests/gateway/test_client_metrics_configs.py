@@ -8,7 +8,7 @@ import pytest
 
 from gateway.client_metrics_configs import (
     MAX_BYTES,
-    MAX_PREFIXES,
+    MAX_ITEMS,
     WrongConfig,
     check,
     described,
@@ -35,7 +35,7 @@ def wrong(name: str = "latencies", **configs: str) -> tuple[int, str]:
         {"match": " client_id = app-.* , client_software_version=4\\..*"},
         {"match": "client_id=a="},  # Java's split drops what is empty at the end
         {"match": "client_id=a,client_id=b"},
-        {"metrics": ",".join(f"m{number}" for number in range(MAX_PREFIXES))},
+        {"metrics": ",".join(f"m{number}" for number in range(MAX_ITEMS))},
     ],
 )
 def test_what_a_broker_accepts(configs: dict[str, str]) -> None:
@@ -89,8 +89,10 @@ def test_expressions_that_only_java_has_are_rejected_with_the_reason() -> None:
 
 
 def test_limits() -> None:
-    code, text = wrong(metrics=",".join(f"m{number}" for number in range(MAX_PREFIXES + 1)))
-    assert (code, "at most 100 prefixes" in text) == (INVALID_CONFIG, True)
+    code, text = wrong(metrics=",".join(f"m{number}" for number in range(MAX_ITEMS + 1)))
+    assert (code, "at most 100 values in 'metrics'" in text) == (INVALID_CONFIG, True)
+    code, text = wrong(match=",".join(f"client_id=m{number}" for number in range(MAX_ITEMS + 1)))
+    assert (code, "at most 100 values in 'match'" in text) == (INVALID_CONFIG, True)
     code, text = wrong(metrics="m" * MAX_BYTES)
     assert (code, "at most 65,536 bytes" in text) == (INVALID_CONFIG, True)
     code, text = wrong(match="client_id=[a-z]{900}[a-z]{900}")

@@ -8,10 +8,10 @@ memory: such a scenario has ``then`` in place of ``broker`` and ``reply``, the f
 configs afterwards. ``allowed`` lists the only rights of the client, such as ``READ TOPIC
 team-a:orders``; or ``acls`` lists the catalog's ACLs, such as ``ALLOW READ User:alice
 TOPIC:LITERAL:team-a:orders``, for User:alice, and ``acls_then`` the ACLs afterwards. ``links`` maps
-links to the flat names of their topics, ``subscriptions`` names of client metrics to their configs.
-If there is neither ``allowed`` nor ``acls``, there is no
-authorizer. ``policies`` are as in a configuration; without them the defaults apply. See entities.py
-for how messages are written.
+links to the flat names of their topics; ``client_metrics`` has the subscriptions of client metrics
+with their configs, and ``client_metrics_then`` those afterwards. If there is neither ``allowed``
+nor ``acls``, there is no authorizer. ``policies`` are as in a configuration; without them the
+defaults apply. See entities.py for how messages are written.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ KEYS = {
     "acls",
     "acls_then",
     "links",
-    "subscriptions",
+    "client_metrics",
+    "client_metrics_then",
     "policies",
     "client",
     "broker",
@@ -114,7 +115,7 @@ def versions(api: str, text: str | int | None) -> range:
 def test_scenario(scenario: Scenario) -> None:
     steps, version = scenario.steps, scenario.version
     pair, asked = beginning(scenario)
-    if "then" in steps or "acls_then" in steps:
+    if not {"then", "acls_then", "client_metrics_then"}.isdisjoint(steps):
         pair.send(request_frame(scenario.api, version, asked))
         wrong = difference(steps["gets"], pair.answer(scenario.api, version))
         assert not wrong, f"the client got {wrong}"
@@ -123,6 +124,10 @@ def test_scenario(scenario: Scenario) -> None:
             assert now == steps["then"]
         if "acls_then" in steps:
             assert held(pair.catalog.snapshot) == set(steps["acls_then"])
+        if "client_metrics_then" in steps:
+            held_now = pair.catalog.snapshot.client_metrics
+            found = {name: dict(one.configs) for name, one in held_now.items()}
+            assert found == steps["client_metrics_then"]
         return
     seen = pair.ask(scenario.api, version, asked)
     expected = steps.get("broker", steps["client"])
@@ -151,11 +156,12 @@ def beginning(scenario: Scenario) -> tuple[Pair, Any]:
     if "acls" in steps:
         pair.log.append(entities(steps["acls"]))
         pair.catalog_changed()
+    if "client_metrics" in steps:
+        given = steps["client_metrics"]
+        pair.log.append([ClientMetrics(name, configs) for name, configs in given.items()])
+        pair.catalog_changed()
     if "links" in steps:
         pair.log.append(links(steps["links"]))
-        pair.catalog_changed()
-    if "subscriptions" in steps:
-        pair.log.append([ClientMetrics(*each) for each in steps["subscriptions"].items()])
         pair.catalog_changed()
     request_class = messages.message_class(f"{scenario.api}Request", scenario.version)
     return pair, entity(request_class, steps["client"])

@@ -19,7 +19,7 @@ from tests.session.twin_worlds import SETTINGS, TWINS, Twins
 SECONDS: Final = float(os.environ.get("TWINS_SECONDS", "0"))
 SEED: Final = int(os.environ.get("TWINS_SEED", "1"))
 GROUP, TOPIC = 3, 2
-CONFIGS_OF_GROUP, BROKER, BROKER_LOGGER = 32, 4, 8
+CONFIGS_OF_GROUP, CLIENT_METRICS, BROKER, BROKER_LOGGER = 32, 16, 4, 8
 OWN: Final = ("team-a:orders", "team-a..orders", "plain", "team-a:new", "orders", "team-a:", "no:x")
 
 
@@ -51,6 +51,7 @@ def every_api(
             yield replace(asked, resource_type=GROUP)
         if "Configs" in api:
             yield replace(asked, resource_type=CONFIGS_OF_GROUP)
+            yield replace(asked, resource_type=CLIENT_METRICS)
 
 
 @pytest.mark.parametrize("number", range(len(TWINS)), ids=[each.title for each in TWINS])
@@ -82,5 +83,7 @@ def _at_random(random: Random, twins: Twins) -> Asked:
     if "Acls" in api:
         kind = random.choice((TOPIC, TOPIC, GROUP))
     elif "Configs" in api:
-        kind = random.choice((TOPIC, TOPIC, CONFIGS_OF_GROUP, BROKER, BROKER_LOGGER))
+        kind = random.choice(
+            (TOPIC, TOPIC, CONFIGS_OF_GROUP, CLIENT_METRICS, BROKER, BROKER_LOGGER)
+        )
     return Asked(api, version, tuple(topics), tuple(groups), kind, quoted)

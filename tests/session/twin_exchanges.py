@@ -25,8 +25,9 @@ UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG = 3, 40
 NOWHERE: Final = UUID(int=0x99)
 """An id that no topic has."""
 
-GROUP_TYPES: Final = frozenset({3, 32})
-"""The types of groups among the resources of ACLs, and of configs."""
+GROUP_TYPES: Final = frozenset({3, 16, 32})
+"""The types of groups among the resources of ACLs, and of configs; client metrics have their
+names."""
 
 WITHOUT_NAMES: Final = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
 LISTING: Final = frozenset({api.name for api in APIS.values() if api.null is not Do.ABSENT})

@@ -9,7 +9,15 @@ from itertools import count
 from typing import Any, Final
 
 from gateway.acls.standard import StandardAuthorizer
-from gateway.catalog.entities import Alias, CatalogFormat, Change, Link, Namespace, TopicEntry
+from gateway.catalog.entities import (
+    Alias,
+    CatalogFormat,
+    Change,
+    ClientMetrics,
+    Link,
+    Namespace,
+    TopicEntry,
+)
 from gateway.names import LogicalName
 from tests.changes.acl_requests import entities
 from tests.session.pair import Pair, topic_id
@@ -141,6 +149,8 @@ def _twins() -> Iterator[Twins]:
         yield Twins(f"a namespace, with rights for {title}", one, other, _NAMES, ids)
     dying = replace(_EMPTY, changes=(Namespace("hid", deleting=1),))
     yield Twins("a namespace that is deleted", _EMPTY, dying, _NAMES)
+    measured = (ClientMetrics("hid:app", {"metrics": "*"}), ClientMetrics("app", {"match": "x=y"}))
+    yield Twins("client metrics", _EMPTY, replace(_EMPTY, changes=measured), _NAMES)
     yield Twins("the rights of others", _HAS, replace(_HAS, acls=others), _NAMES)
 
 

@@ -1,10 +1,12 @@
 """DescribeConfigs, AlterConfigs and IncrementalAlterConfigs (APIs 32, 33 and 44): the configs of
-topics and namespaces, and of brokers, their loggers and groups (``other_resources``).
+topics and namespaces, of brokers, their loggers and groups (``other_resources``), and of client
+metrics.
 
 Names are rewritten. Describing a topic needs DESCRIBE_CONFIGS on it, altering it ALTER_CONFIGS. If
 a request names a namespace, a topic in a namespace or a virtual config of a topic (``gateway.…``),
 or if it alters a topic while there are policies, the gateway carries it out; then it may name only
-topics and namespaces. Stock clients send a request for each kind of resource.
+topics and namespaces. Stock tools send a request for each kind of resource. Client metrics
+(KIP-714) are in the gateway's catalog: a request for them alone is carried out there.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from gateway.apis.counting import (
     count_first_topic,
     report_denied,
 )
-from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces
+from gateway.apis.own_changes import VIRTUAL, Change, change, concerns_namespaces
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
@@ -42,7 +44,7 @@ from gateway.rules.declaration import Do, Effect, ItemShape
 from gateway.rules.division import OF_TOPICS, Division
 from gateway.rules.item_lists import ConfigResource
 from gateway.rules.rename import Rejections, wire_string
-from gateway.rules.volume_items import GROUP_RESOURCE, of_resource
+from gateway.rules.volume_items import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, of_resource
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.pausing import eased, paced
@@ -75,6 +77,8 @@ def request(
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     body = buf[start:end]
     requested = messages.parse(f"{plan.name}Request", plan.version, body)
+    if requested.resources and all(map(_is_of_client_metrics, paced(requested.resources))):
+        return change(state, exchange, _client_metrics_change(state, plan), body)
     forbidden = admin_rights.configs(state.access, plan.name, requested.resources)
     others = other_resources.decide(state, plan.name, requested.resources)
     left = _without(state, exchange, requested, body, forbidden | others.denied)
@@ -104,6 +108,19 @@ def request(
     if isinstance(left, Answer):
         return left
     return _forward(state, exchange, left, others)
+
+
+def _is_of_client_metrics(resource: Any) -> bool:
+    return int(resource.resource_type) == CLIENT_METRICS_RESOURCE
+
+
+def _client_metrics_change(state: ConnectionState, plan: Plan) -> Change:
+    changes = state.worker.changes
+    return {
+        DESCRIBE: changes.describe_client_metrics,
+        ALTER: changes.alter_client_metrics,
+        INCREMENTAL_ALTER: changes.incremental_alter_client_metrics,
+    }[plan.name]
 
 
 def _without(
@@ -240,7 +257,7 @@ def _api(
     span: tuple[int, int],
     answered: str,
     *,
-    why: str = "topics and groups",
+    why: str = "topics, groups, client metrics",
     effect: Effect = Effect.CHANGE,
 ) -> Api:
     return Api(
@@ -260,7 +277,7 @@ DESCRIBE_CONFIGS = _api(
     DESCRIBE,
     (1, 4),
     "results",
-    why="topics, groups, and brokers without what their configs tell of addresses",
+    why="topics, groups, client metrics, and brokers without what their configs tell of addresses",
     effect=Effect.DESCRIPTION,
 )
 ALTER_CONFIGS = _api(ALTER, (0, 2), "responses")

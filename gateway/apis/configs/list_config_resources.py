@@ -1,6 +1,7 @@
 """ListConfigResources (API 74, KIP-1142): the resources that can have configs.
 
-Needs DESCRIBE_CONFIGS on the cluster, as in KafkaApis, and then shows what the view has:
+Needs DESCRIBE_CONFIGS on the cluster, as in KafkaApis, and then shows what the view has. For client
+metrics alone, DESCRIBE_CONFIGS on their namespaces, or on the home, is enough.
 
 ==================  ==============================================================================
 resource            shown
@@ -8,38 +9,45 @@ resource            shown
 topic               topics of the listing, each once, in the listener's spelling
 group               groups of the view, under the client's ids
 broker, logger      brokers with an address at this listener; in a tree by virtual node ids
-client metrics      where no home is in force: the subscriptions are the whole cluster's. Version 0
-                    lists nothing else
+client metrics      subscriptions of the catalog, never the brokers' own. Version 0 lists nothing
+                    else. The gateway answers a request for them alone
 ==================  ==============================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.acl_model import Operation, PatternType, ResourceType
 from gateway.apis import administrators, walking
 from gateway.apis.counting import RESOURCE_NAME, RESOURCE_TYPE, count_errors
+from gateway.changes.base.context import write_response
+from gateway.changes.base.subscription_rights import subscription_denial
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Plan, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
+from gateway.names import DELIMITER
 from gateway.node_ids import virtual_node_id
 from gateway.rules.access import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from gateway.rules.declaration import Do, Effect
 from gateway.rules.division import Division, Requested
 from gateway.rules.far_answers import NotBelieved
 from gateway.rules.other_versions import not_expressible
-from gateway.rules.volume_items import GROUP_RESOURCE
+from gateway.rules.volume_items import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
+from gateway.views.subscription_names import spell_subscription
+from protocol import messages
 from protocol.entities import Kind
 from protocol.messages import made
 from protocol.pausing import eased, joined, let_go, paced
 from protocol.primitives import compact_string, write_uvarint
 from protocol.walkers import Span
 
+_REQUEST: Final = "ListConfigResourcesRequest"
 _RESPONSE: Final = "ListConfigResourcesResponse"
 _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
-CLIENT_METRICS_RESOURCE: Final = 16
 _KINDS: Final = frozenset(
     {
         *(TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE),
@@ -52,22 +60,52 @@ _HEAD_BYTES: Final = 6
 _NO_TAGS: Final = b"\x00"
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed(Kept):
+    """Whether a request that was forwarded lists client metrics, too."""
+
+    with_client_metrics: bool
+
+
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward the request of a principal that may describe the cluster's configs. A broker rejects
-    types that do not exist."""
-    plan = exchange.plan
+    """Answer a request for client metrics alone; forward any other request of a principal that may
+    describe the cluster's configs. A broker rejects types that do not exist."""
+    plan, body = exchange.plan, buf[start:end]
     walking.request_spans(plan, buf, start, end)
-    denied = state.access.cluster(_DESCRIBE_CONFIGS)
+    wanted = _types(plan, body)
+    alone = wanted == {CLIENT_METRICS_RESOURCE}
+    access = state.access
+    denied = access.cluster(_DESCRIBE_CONFIGS)
+    if alone:
+        denied = administrators.cluster_or_home(access, _DESCRIBE_CONFIGS)
     if state.view.closed:
-        denied = administrators.STALE
-    if denied is not None:
-        return administrators.reject(state, exchange, buf[start:end], denied)
+        return administrators.reject(state, exchange, body, administrators.STALE)
+    if denied is not None and not alone:
+        return administrators.reject(state, exchange, body, denied)
     if not exchange.refreshed:  # the catalog owns the names in the response
         return Refresh.CATALOG
+    if not alone:
+        exchange.flow = state.flow(plan.api_key, plan.version, b"")
+        exchange.kept = _Listed(CLIENT_METRICS_RESOURCE in wanted)
+        return []
+    shown = [*_subscriptions(state)]
+    if denied is not None and not shown:
+        return administrators.reject(state, exchange, body, denied)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
-    return []
+    entries = (
+        {"resource_name": name, "resource_type": CLIENT_METRICS_RESOURCE} for name in paced(shown)
+    )
+    return Answer(write_response(_RESPONSE, plan.version, "config_resources", entries))
+
+
+def _types(plan: Plan, body: bytes) -> frozenset[int]:
+    """The types that a request lists. Version 0 lists client metrics, and a list without a type
+    every type."""
+    if not plan.version:
+        return frozenset({CLIENT_METRICS_RESOURCE})
+    return frozenset(messages.parse(_REQUEST, plan.version, body).resource_types) or _KINDS
 
 
 def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
@@ -85,6 +123,10 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
     for kind, name in _shown(state, spans):
         of_kind = kind.to_bytes(1, "big") if plan.version else b""
         shown.append(compact_string(name) + of_kind + _NO_TAGS)
+    if isinstance(exchange.kept, _Listed) and exchange.kept.with_client_metrics:
+        of_kind = CLIENT_METRICS_RESOURCE.to_bytes(1, "big")
+        for each in _subscriptions(state):
+            shown.append(compact_string(each.encode()) + of_kind + _NO_TAGS)
     let_go(spans)
     head = buf[start : start + _HEAD_BYTES] + write_uvarint(len(shown) + 1)
     shown.append(_NO_TAGS)
@@ -92,17 +134,25 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
 
 
 def _shown(state: ConnectionState, spans: list[Span]) -> Iterator[tuple[int, bytes]]:
-    """Type and the client's name of each resource that is shown."""
-    with_types = any(span[0] == RESOURCE_TYPE for span in eased(spans))
+    """Type and the client's name of each resource of the broker that is shown."""
     name = b""
     for kind, _, _, value in eased(spans):
         if kind == RESOURCE_NAME:
             name = value
-        if kind == (RESOURCE_TYPE if with_types else RESOURCE_NAME):
-            of_kind = value if with_types else CLIENT_METRICS_RESOURCE
-            shown = _name_shown(state, of_kind, name)
+        if kind == RESOURCE_TYPE:
+            shown = _name_shown(state, value, name)
             if shown is not None:
-                yield of_kind, shown
+                yield value, shown
+
+
+def _subscriptions(state: ConnectionState) -> Iterator[str]:
+    """The subscriptions of the view that the client may describe, in its spelling."""
+    view, access = state.view, state.access
+    for name in paced(sorted(view.snapshot.client_metrics)):
+        shown = spell_subscription(view, name)
+        namespace = name.rpartition(DELIMITER)[0]
+        if shown is not None and subscription_denial(access, _DESCRIBE_CONFIGS, namespace) is None:
+            yield shown
 
 
 def _node_id(name: bytes) -> int | None:
@@ -124,8 +174,6 @@ def _name_shown(state: ConnectionState, kind: int, name: bytes) -> bytes | None:
         if node_id is None or state.addresses.endpoint(node_id) is None:
             return None
         return str(virtual_node_id(state.worker.number, node_id)).encode()
-    if kind == CLIENT_METRICS_RESOURCE:
-        return None if view.settings.home or view.settings.home_elsewhere else name
     return None
 
 
@@ -152,7 +200,7 @@ def _believed(asked: Any, response: Any, wanted: Requested) -> None:
             raise NotBelieved(f"has a resource of type {kind}, which was not requested")
         if kind == TOPIC_RESOURCE:
             path = wanted.topic(name.encode())
-        elif kind == GROUP_RESOURCE:
+        elif kind in (GROUP_RESOURCE, CLIENT_METRICS_RESOURCE):
             path = wanted.acl_pattern(of_group, literal, name)
         else:
             continue
@@ -165,7 +213,7 @@ API = Api(
     (0, 1),
     Do.ABSENT,
     null=Do.FILTER,
-    why="v0: client metrics alone, which are not shown under a home",
+    why="v0: client metrics alone",
     effect=Effect.DESCRIPTION,
     translated=_translated,
     division=Division(not_under_far_home=True, believed=_believed),

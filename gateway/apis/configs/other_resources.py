@@ -9,8 +9,9 @@ broker, logger      describing needs DESCRIBE_CONFIGS on the cluster, else
                     concern all tenants.
 group               DESCRIBE_CONFIGS or ALTER_CONFIGS on the group, else GROUP_AUTHORIZATION_FAILED.
                     Only the configs of ``shown_values.GROUP_CONFIGS`` can be altered.
-client metrics,     denied: subscriptions of metrics concern all clients of the cluster, and the
-any other           gateway serves no telemetry (KIP-714).
+client metrics      requests for them alone are the gateway's own (``configs``); beside other
+                    resources they are denied.
+any other           denied.
 ==================  ==============================================================================
 
 In a tree a client names a broker by its virtual node id; the broker gets its own id. A gateway's

@@ -8,21 +8,17 @@ be. The configs ``gateway.*`` that the gateway adds to both are read-only defaul
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import Default, cluster_defaults, describe
-from gateway.changes.base.context import Answered, Batch, Context, error_fields
+from gateway.changes.base.context import Answered, Batch, Context
 from gateway.changes.base.inherited import adjust_described, inherited, own_configs, pending
 from gateway.changes.base.rejected import BROKER, unavailable
 from gateway.changes.base.resources import (
-    DEFAULT,
-    INHERITED,
     LIST_TYPE,
-    OWN,
-    STRING_TYPE,
     NamespaceResource,
     TopicResource,
     in_logical_names,
@@ -32,7 +28,6 @@ from gateway.changes.base.resources import (
 from gateway.changes.base.virtual_configs import (
     AUTHORIZATION,
     DELETING,
-    DOCUMENTATION,
     LINK,
     LINK_TO,
     LINKS,
@@ -45,6 +40,7 @@ from gateway.changes.base.virtual_configs import (
     is_of_listener,
     without_virtual,
 )
+from gateway.changes.configs.config_shape import INT_TYPE, Shape
 from gateway.changes.configs.described_links import links_text, namespace_text, topic_text
 from gateway.changes.namespaces.namespace_settings import principals_of
 from gateway.decision import Denied
@@ -55,9 +51,8 @@ from gateway.policies.applied_text import rules_text
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
 from protocol.messages import element_class, make
-from protocol.pausing import FEW, paced
+from protocol.pausing import paced
 
-_INT_TYPE: Final = 3
 _BOOLEAN_TYPE: Final = 1
 _NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", BROKER)
 
@@ -71,91 +66,6 @@ which are fewer."""
 _MANY_VALUES: Final = 100_000
 """Config keys times topics in a query, with the same effect: every topic is queried for the keys
 that the request has for any topic."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The results and configs in the client's version, with the parts of a config that it
-    requested."""
-
-    result_class: type
-    synonyms: bool
-    documentation: bool
-
-    def rebuilt(self, config: Any) -> Any:
-        """A config of the broker's version as a config of the client's version."""
-        values: dict[str, object] = {
-            "config_type": getattr(config, "config_type", 0),
-            "documentation": getattr(config, "documentation", None),
-        }
-        for name in ("name", "value", "read_only", "config_source", "is_sensitive"):
-            values[name] = getattr(config, name)
-        return self._config(values, ((s.name, s.value, s.source) for s in config.synonyms))
-
-    def layered(self, default: Default, own: str | None, above: str | None) -> Any:
-        """A config of a namespace: its own value before the inherited value, before the
-        cluster's."""
-        key = default.key
-        layers = [
-            (key, value, source)
-            for value, source in ((own, OWN), (above, INHERITED))
-            if value is not None
-        ]
-        _, value, source = layers[0] if layers else (key, default.value, default.source)
-        values: dict[str, object] = {
-            "name": key,
-            "value": None if default.is_sensitive else value,
-            "read_only": default.read_only,
-            "config_source": source,
-            "is_sensitive": default.is_sensitive,
-            "config_type": default.config_type,
-            "documentation": default.documentation,
-        }
-        return self._config(values, (*layers, *default.synonyms) if self.synonyms else ())
-
-    def virtual(self, key: str, value: str, *, config_type: int = STRING_TYPE) -> Any:
-        """A config that the gateway adds, as a read-only default (``base.virtual_configs`` gives
-        the reason); ``key`` is a key of DOCUMENTATION."""
-        values: dict[str, object] = {
-            "name": key,
-            "value": value,
-            "read_only": True,
-            "config_source": DEFAULT,
-            "config_type": config_type,
-            "documentation": DOCUMENTATION[key] if self.documentation else None,
-        }
-        return self._config(values, ((key, value, DEFAULT),) if self.synonyms else ())
-
-    def _config(
-        self, values: Mapping[str, object], synonyms: Iterable[tuple[str, str | None, int]]
-    ) -> Any:
-        """``synonyms`` are (name, value, source), the synonym in force first."""
-        cls = element_class(self.result_class, "configs")
-        synonym_class = element_class(cls, "synonyms")
-        made = tuple(
-            make(synonym_class, {"name": name, "value": value, "source": source})
-            for name, value, source in synonyms
-        )
-        return make(cls, {**values, "synonyms": made})
-
-    def described(self, resource: Any, configs: Sequence[Any]) -> Any:
-        """The result of a resource, with the configs that the request names."""
-        keys: Collection[str] | None = resource.configuration_keys or None
-        if keys is not None and len(keys) > FEW:
-            keys = frozenset(paced(keys))
-        shown = tuple(c for c in configs if keys is None or c.name in keys)
-        return self._result(resource, {"configs": shown})
-
-    def rejected(self, resource: Any, why: Denied) -> Any:
-        """The result of a resource whose description is rejected."""
-        return self._result(resource, error_fields(why))
-
-    def _result(self, resource: Any, values: Mapping[str, object]) -> Any:
-        named = {
-            "resource_type": resource.resource_type,
-            "resource_name": resource.resource_name,
-        }
-        return make(self.result_class, {**named, **values})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -344,7 +254,7 @@ def _content(batch: _Batch, path: str) -> Iterator[Any]:
     shown = [one for one in relative if one is not None]
     yield shape.virtual(NAMESPACES, ",".join(shown))
     if access.namespace(DESCRIBE, path) is None:  # which counts for all topics in it
-        yield shape.virtual(TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
+        yield shape.virtual(TOPICS, str(tree.topics[path]), config_type=INT_TYPE)
     links = namespace_text(batch.access, path, batch.context.cluster.index)
     if links:
         yield shape.virtual(LINKS, links, config_type=LIST_TYPE)
@@ -353,7 +263,7 @@ def _content(batch: _Batch, path: str) -> Iterator[Any]:
     if principals:
         yield shape.virtual(PRINCIPALS, principals, config_type=LIST_TYPE)
     for key, (value, _) in sorted(snapshot.effective_settings(path).items()):
-        kind = _BOOLEAN_TYPE if value in ("true", "false") else _INT_TYPE
+        kind = _BOOLEAN_TYPE if value in ("true", "false") else INT_TYPE
         yield shape.virtual(key, value, config_type=kind)
     if not snapshot.deleting.isdisjoint(parents(path)):
         yield shape.virtual(DELETING, "true", config_type=_BOOLEAN_TYPE)

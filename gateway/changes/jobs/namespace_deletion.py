@@ -204,8 +204,8 @@ def log_stays(flat: str, outcome: Outcome) -> None:
 
 def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     """The changes that end the deletion. The namespace is removed with all namespaces below it, the
-    entries of topics in it (the topics are deleted by then), and the aliases and links in it of
-    topics elsewhere. Its ACLs were removed when it was marked
+    entries of topics in it (the topics are deleted by then), the aliases and links in it of topics
+    elsewhere, and its subscriptions of client metrics. Its ACLs were removed when it was marked
     (``namespaces/delete_namespaces.py``)."""
     path = task.about
     if deletion_task(snapshot, path) != task:
@@ -221,6 +221,11 @@ def removals(snapshot: Snapshot, task: Task) -> list[Change]:
         Removal(key_of(link))
         for link in snapshot.links.values()
         if below(link.name.namespace, path) is not None
+    ]
+    changes += [
+        Removal(key_of(one))
+        for one in snapshot.client_metrics.values()
+        if below(one.namespace, path) is not None
     ]
     paths = [*reversed(snapshot.below(path)), path]
     return [*changes, *(Removal(("namespace", each)) for each in paths)]

@@ -13,6 +13,7 @@ from typing import Final
 
 from gateway.catalog.entities import (
     Change,
+    ClientMetrics,
     Entity,
     Key,
     Link,
@@ -24,8 +25,9 @@ from gateway.catalog.entities import (
 from gateway.catalog.schema.field_types import NAMESPACE
 from gateway.catalog.schema.kinds import Kind
 from gateway.catalog.schema.shapes import Field, Records
-from gateway.catalog.schema.table import KINDS, LINK_FORMAT, kind_of
+from gateway.catalog.schema.table import KINDS, LINK_FORMAT, METRICS_FORMAT, kind_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.subscription_limits import SUBSCRIPTIONS, number_limits
 from gateway.changes.namespaces.namespace_settings import wrong_setting
 from gateway.commands.catalog.file import Imported, exported, main_kinds
 from gateway.commands.output import counted
@@ -101,6 +103,8 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
                 texts = _topic_problems(result, entry, holders[entry.name])
             case Link() as link:
                 texts = _link_problems(snapshot, result, link, holders.get(link.name, ()))
+            case ClientMetrics() as metrics:
+                texts = _client_metrics_problems(snapshot, result, metrics)
             case None:
                 texts = _removal_problems(result, *one.key)
             case entity:
@@ -191,6 +195,25 @@ def _link_problems(
         yield f"'{link.name}' leads to '{link.flat}', which is not among the topics; add it"
 
 
+def _client_metrics_problems(
+    snapshot: Snapshot, result: Snapshot, one: ClientMetrics
+) -> Iterator[str]:
+    if snapshot.format < METRICS_FORMAT:
+        yield (
+            f"client metrics need catalog format {METRICS_FORMAT}, and this catalog has"
+            f" {snapshot.format}; raise it first: kafka-gateway catalog upgrade --format"
+            f" {METRICS_FORMAT}"
+        )
+    missing = [tier for tier in parents(one.namespace) if tier not in result.namespaces]
+    if missing:
+        yield f"namespace '{missing[0]}' of '{one.name}' does not exist; add it"
+    for tier, most in number_limits(one.namespace):
+        found = result.tally(SUBSCRIPTIONS, tier)
+        if found > most:
+            where = "the catalog" if tier is None else f"namespace '{tier}' with all below it"
+            yield f"{where} would hold {found:,} client metrics, and {most:,} are the most"
+
+
 def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
     linked = result.links_of(path) if kind == TopicEntry.KIND else ()
     if linked:
@@ -201,6 +224,12 @@ def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
         yield (
             f"namespace '{path}' would be removed, but '{held[0]}' is in it; keep it in the "
             "file, or take the topic out of it first"
+        )
+    metrics = [one.name for one in result.client_metrics.values() if one.namespace == path]
+    if kind == "namespace" and metrics:
+        yield (
+            f"namespace '{path}' would be removed, but client metrics '{metrics[0]}' are in it;"
+            " keep it in the file, or take them out of it first"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.changes.base.broker import Default
-from gateway.changes.configs.describe_configs import Shape
+from gateway.changes.configs.config_shape import Shape
 from gateway.decision import Denied
 from protocol import messages
 from protocol.messages import element_class, make

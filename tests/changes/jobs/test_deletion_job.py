@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.catalog.entities import Alias, Namespace, TopicEntry
+from gateway.catalog.entities import Alias, ClientMetrics, Namespace, TopicEntry
 from gateway.changes.jobs.end_topic_removal import LOOK_AGAIN, EndTopicRemoval
 from gateway.changes.jobs.job_runner import Task
 from gateway.changes.jobs.namespace_deletion import (
@@ -281,6 +281,15 @@ async def test_an_alias_in_it_goes_and_its_topic_stays() -> None:
     assert world.snapshot.topics["org..out"].aliases == ()
     assert "org..out" in world.broker.topics
     assert codes(await create(gateway, "org:", "org:out")) == [0, 0]
+
+
+async def test_client_metrics_in_it_and_below_it_go() -> None:
+    world = marked_world()
+    names = ("org:lag", "org:a:lag", "other:lag", "lag", "orgs:lag")
+    world.log.append([ClientMetrics(name, {"metrics": "*"}) for name in names])
+    gateway = world.gateway()
+    await finish(world, gateway, NamespaceDeletion(gateway.context))
+    assert set(world.snapshot.client_metrics) == {"other:lag", "lag", "orgs:lag"}
 
 
 async def test_the_name_is_free_only_when_all_is_gone() -> None:
