@@ -31,8 +31,9 @@ RESERVED: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
 """Ids that no client instance has (Kafka's Uuid.RESERVED)."""
 
 MAX_INSTANCES: Final = 16_384
-"""Instances that a worker remembers, as a broker does; of more, those that are silent longest are
-forgotten, and their next request is never too early."""
+"""Instances that a worker remembers, as a broker does. Of more, one of the owner with the most is
+forgotten, so that no tenant's requests change what another one gets; its next request is never too
+early."""
 
 MIN_LIFE: Final = 60.0
 """Seconds for which a silent instance is remembered at least; else for three push intervals."""
@@ -85,17 +86,18 @@ class _Instance:
 
 
 class Instances:
-    """The client instances of a worker."""
+    """The client instances of a worker: of each owner those first that are silent longest."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[InstanceKey, _Instance] = OrderedDict()
+        self._known: dict[Owner, OrderedDict[bytes, _Instance]] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._known)
+        return self._count
 
     def knows(self, key: InstanceKey) -> bool:
         """Whether the instance is remembered."""
-        return key in self._known
+        return self._find(key) is not None
 
     def get(self, key: InstanceKey, requested: Requested, now: float) -> int:
         """The error code for a GetTelemetrySubscriptions request."""
@@ -121,33 +123,51 @@ class Instances:
 
     def failed(self, key: InstanceKey, code: int) -> None:
         """Note that the metrics of a push could not be kept."""
-        instance = self._known.get(key)
+        instance = self._find(key)
         if instance is not None:
             instance.last_error = code
 
+    def forget(self, now: float) -> None:
+        """Forget silent instances. One that waits behind another one of its owner with a longer
+        interval is forgotten later."""
+        for owner, of_owner in list(self._known.items()):
+            while of_owner:
+                first = next(iter(of_owner))
+                if of_owner[first].forgotten_at > now:
+                    break
+                self._remove(owner, first)
+
     def _instance(self, key: InstanceKey, requested: Requested, now: float) -> _Instance | None:
         """The instance, a new one if its subscriptions have changed; None if it has none."""
-        self._forget(now)
+        instance = self._find(key)
+        if instance is not None and (
+            instance.forgotten_at <= now
+            or instance.requested.subscription_id != requested.subscription_id
+        ):
+            self._remove(*key)
+            instance = None
         if not requested.metrics:
-            self._known.pop(key, None)
             return None
-        forgotten_at = now + max(MIN_LIFE, 3 * requested.interval_ms / 1000)
-        instance = self._known.get(key)
-        if instance is None or instance.requested.subscription_id != requested.subscription_id:
-            instance = self._known[key] = _Instance(requested, forgotten_at)
-        instance.forgotten_at = forgotten_at
-        self._known.move_to_end(key)
+        if instance is None:
+            while self._count >= MAX_INSTANCES:
+                largest = max(self._known, key=lambda owner: len(self._known[owner]))
+                self._remove(largest, next(iter(self._known[largest])))
+            instance = _Instance(requested, now)
+            self._known.setdefault(key.owner, OrderedDict())[key.instance_id] = instance
+            self._count += 1
+        instance.forgotten_at = now + max(MIN_LIFE, 3 * requested.interval_ms / 1000)
+        self._known[key.owner].move_to_end(key.instance_id)
         return instance
 
-    def _forget(self, now: float) -> None:
-        """Forget the instances at the front that are over, and those beyond the bound. One that
-        waits behind another one with a longer interval is forgotten later."""
-        known = self._known
-        while known:
-            first = next(iter(known))
-            if known[first].forgotten_at > now and len(known) <= MAX_INSTANCES:
-                return
-            del known[first]
+    def _find(self, key: InstanceKey) -> _Instance | None:
+        return self._known.get(key.owner, {}).get(key.instance_id)
+
+    def _remove(self, owner: Owner, instance_id: bytes) -> None:
+        of_owner = self._known[owner]
+        del of_owner[instance_id]
+        self._count -= 1
+        if not of_owner:
+            del self._known[owner]
 
 
 def _too_early(instance: _Instance, push: Push, now: float) -> int:

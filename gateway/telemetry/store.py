@@ -32,9 +32,6 @@ LAST_SECONDS: Final = 60.0
 """Seconds for which the metrics of a client that has ended are kept, unless they are read
 before."""
 
-LOOK_SECONDS: Final = 5.0
-"""Seconds between two looks for metrics that are to go."""
-
 _Home = tuple[str, str]
 _K = TypeVar("_K")
 
@@ -67,7 +64,6 @@ class Store:
     def __init__(self, most: int, now: Callable[[], float] = monotonic) -> None:
         self._most = most
         self._now = now
-        self._looked_at = now()
         # Each in the order of its clients' pushes.
         self._kept: dict[Owner, dict[InstanceKey, Kept]] = {}
         self._of_home: Counter[_Home] = Counter()
@@ -118,19 +114,18 @@ class Store:
 
     def tell(self) -> list[Kept]:
         """All that is kept now. What clients pushed at their end is not told again."""
-        self._expire(self._now())
+        self.expire(self._now())
         told = self._all()
         for kept in told:
             if kept.last:
                 self.remove(kept.key)
         return told
 
-    def look(self) -> None:
-        """Forget what is over; called often, does it seldom."""
-        now = self._now()
-        if self._kept and now - self._looked_at >= LOOK_SECONDS:
-            self._looked_at = now
-            self._expire(now)
+    def expire(self, now: float) -> None:
+        """Forget the metrics of clients that are silent, or have ended."""
+        for kept in self._all():
+            if kept.ends_at <= now:
+                self.remove(kept.key)
 
     def take_rows(self) -> list[Row]:
         """The counts since the last call."""
@@ -139,11 +134,6 @@ class Store:
 
     def _all(self) -> list[Kept]:
         return [kept for of_owner in self._kept.values() for kept in of_owner.values()]
-
-    def _expire(self, now: float) -> None:
-        for kept in self._all():
-            if kept.ends_at <= now:
-                self.remove(kept.key)
 
     def _count(self, kept: Kept, sign: int) -> None:
         units, home = sign * kept.units, _home(kept.key.owner)

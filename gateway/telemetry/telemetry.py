@@ -23,6 +23,9 @@ MAX_CLIENTS: Final = 1_000
 MAX_SERIES: Final = 1_000
 """The defaults of ``client_telemetry``."""
 
+LOOK_SECONDS: Final = 5.0
+"""Seconds between two looks for clients that are silent."""
+
 _OTLP: Final = "gateway.telemetry.otlp"
 
 _Reader: TypeAlias = Callable[[bytes, tuple[str, ...], int], Gathered]
@@ -54,6 +57,7 @@ class Telemetry:
         self._now = now
         self._instances = Instances()
         self._reader: _Reader | None = None
+        self._looked_at = now()
         self.store = Store(max_clients, now)
 
     def get(self, key: InstanceKey, requested: Requested) -> int:
@@ -85,8 +89,13 @@ class Telemetry:
         return NONE
 
     def take_rows(self) -> Sequence[Row]:
-        """The counts since the last call, which is a second ago."""
-        self.store.look()
+        """The counts since the last call. Called once a second; forgets silent clients now and
+        then."""
+        now = self._now()
+        if now - self._looked_at >= LOOK_SECONDS:
+            self._looked_at = now
+            self._instances.forget(now)
+            self.store.expire(now)
         return self.store.take_rows()
 
     async def _kept(

@@ -18,6 +18,7 @@ from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
+from gateway.telemetry.telemetry import Telemetry
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header
 from protocol.primitives import compact_string, legacy_string
@@ -171,6 +172,7 @@ class World:
             authorizer=StandardAuthorizer() if setting.acls else None,
         )
         first.broker.new_id = IDS
+        first.worker.telemetry = Telemetry(now=lambda: 0.0)  # the same time in both worlds
         for topic in topics:
             first.broker.topics[topic] = FakeTopic(IDS().bytes, {})
         self._foreign_ids = [

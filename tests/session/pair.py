@@ -25,6 +25,7 @@ from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import Slices
+from gateway.telemetry import otlp
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
@@ -45,6 +46,8 @@ from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import FakeCatalog, Log
 from tests.session.scanning import Scan
+
+assert otlp  # loaded, because there is no event loop, and so no thread, to load it with a push
 
 NAMESPACES = ("team-a", "team-a:sub", "team-b", "org:apache:kafka")
 CLIENT_ID = b"test-client"

@@ -103,21 +103,31 @@ def test_nothing_is_remembered_where_nothing_is_requested() -> None:
 
 def test_silent_instances_are_forgotten_after_three_intervals_and_a_minute_at_least() -> None:
     known = Instances()
-    known.get(KEY, TEN_SECONDS, 0.0)
-    other = InstanceKey(OWNER, bytes(range(16)))
-    known.get(other, TEN_SECONDS, 59.0)
-    assert known.knows(KEY)
-    known.get(other, TEN_SECONDS, 60.5)
-    assert not known.knows(KEY)
-    slow = Requested(("*",), 100_000, 7)
-    known.get(KEY, slow, 100.0)
-    known.get(other, TEN_SECONDS, 399.0)
-    assert known.knows(KEY)
+    slow, fast = InstanceKey(OWNER, b"s" * 16), InstanceKey(OWNER, b"f" * 16)
+    known.get(fast, TEN_SECONDS, 0.0)
+    known.get(slow, Requested(("*",), 100_000, 7), 0.0)
+    known.forget(59.9)
+    assert known.knows(fast)
+    known.forget(60.0)
+    assert not known.knows(fast)
+    known.forget(299.9)
+    assert known.knows(slow)
+    known.forget(300.0)
+    assert len(known) == 0
 
 
 def test_the_number_of_instances_is_bounded() -> None:
     known = Instances()
     for number in range(instances.MAX_INSTANCES + 100):
         known.get(InstanceKey(OWNER, number.to_bytes(16, "big")), TEN_SECONDS, 0.0)
-    assert len(known) <= instances.MAX_INSTANCES + 1
+    assert len(known) == instances.MAX_INSTANCES
     assert known.knows(InstanceKey(OWNER, number.to_bytes(16, "big")))
+
+
+def test_instances_of_one_tenant_do_not_let_those_of_another_be_forgotten() -> None:
+    known = Instances()
+    other = InstanceKey(OWNER._replace(principal="User:bob"), KEY.instance_id)
+    known.get(other, TEN_SECONDS, 0.0)
+    for number in range(instances.MAX_INSTANCES + 100):
+        known.get(InstanceKey(OWNER, number.to_bytes(16, "big")), TEN_SECONDS, 0.0)
+    assert known.get(other, TEN_SECONDS, 1.0) == THROTTLED

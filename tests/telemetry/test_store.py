@@ -118,13 +118,11 @@ def test_a_silent_client_goes() -> None:
     store = Store(3, clock)
     store.put(kept(1))
     store.put(kept(2, at=50.0))
-    clock.now = 99.0
-    store.look()
+    store.expire(99.0)
     assert len(store) == 2
     clock.now = 100.0
     assert [number for _, number in numbers(store)] == [2]
-    clock.now = 200.0
-    store.look()
+    store.expire(200.0)
     assert len(store) == 0
 
 
@@ -137,12 +135,10 @@ def test_the_last_push_is_told_once() -> None:
 
 
 def test_the_last_push_goes_soon_if_nobody_reads_it() -> None:
-    clock = Clock()
-    store = Store(3, clock)
+    store = Store(3, Clock())
     store.put(kept(1))
     store.end(kept(1).key)
-    clock.now = LAST_SECONDS
-    store.look()
+    store.expire(LAST_SECONDS)
     assert len(store) == 0
 
 
