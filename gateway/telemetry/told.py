@@ -58,7 +58,7 @@ class ClientTold:
                 "pushed_at": float(pushed_at),
             } if _are_texts([*key, *labels.values(), *families.values()]):
                 return cls(number, tuple(key), labels, families, pushed_at)
-        raise ValueError("a client's metrics that are none")
+        raise ValueError("a line that is no client's metrics")
 
 
 @dataclass(frozen=True, slots=True)
