@@ -162,9 +162,7 @@ def _pushed() -> list[Panel]:
             "ms",
             [
                 Query(
-                    largest(
-                        10, highest(pushed("producer_request_latency_avg", ITS), "client_id")
-                    ),
+                    largest(10, highest(pushed("producer_request_latency_avg", ITS), "client_id")),
                     "{{client_id}}",
                 )
             ],

@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def questions() -> Iterator[Question]:
-    """Every query of what gateways count; tests/live/operations/test_client_metrics.py has those of
+    """Every query of what gateways count; tests/live/operations/test_pushed_metrics.py has those of
     what clients push. For an alert, the query of each of its metrics, because the alert itself has
     data only while it fires."""
     for query in (*files.panel_queries(), *files.variable_queries()):

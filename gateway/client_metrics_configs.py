@@ -44,6 +44,9 @@ MAX_ITEMS: Final = 100
 MAX_BYTES: Final = 65_536
 """Bytes of a subscription's name and values. A broker has no limit."""
 
+MAX_STRING: Final = 32_767
+"""Bytes of a value, so that every version of DescribeConfigs can hold it (int16 length)."""
+
 MAX_INSTRUCTIONS: Final = 1_000
 """Instructions of a compiled expression: matching may visit all of them for each character. An
 expression of ordinary names has fewer than a hundred."""
@@ -85,16 +88,7 @@ def check(name: str, configs: Mapping[str, str]) -> None:
     for key in configs:
         if key not in CONFIGS:
             raise WrongConfig(INVALID_REQUEST, f"Unknown client metrics configuration: {key}")
-    texts = (name, *configs.values())
-    size = sum(map(len, texts))
-    if size <= MAX_BYTES:
-        size = sum(len(text.encode()) for text in texts)
-    if size > MAX_BYTES:
-        raise WrongConfig(
-            INVALID_CONFIG,
-            f"A client metrics subscription has at most {MAX_BYTES:,} bytes of name and configs,"
-            f" and this one has {size:,}.",
-        )
+    _check_size(name, configs)
     _check_list(METRICS, configs)
     interval = configs.get(INTERVAL)
     interval_ms = DEFAULT_INTERVAL_MS if interval is None else read_interval(interval)
@@ -147,15 +141,32 @@ def read_patterns(match: str) -> dict[str, NameRegex]:
         selector = parts[0].strip(_TRIMMED) if len(parts) == 2 else ""
         if selector not in SELECTORS:
             raise WrongConfig(INVALID_CONFIG, illegal)
+        expression = parts[1].strip(_TRIMMED)
+        too_large = WrongConfig(INVALID_CONFIG, f"{illegal} (the expression is too large)")
+        if len(expression) > MAX_INSTRUCTIONS:  # before it is compiled, which takes milliseconds
+            raise too_large
         try:
-            pattern = NameRegex(parts[1].strip(_TRIMMED))
+            pattern = NameRegex(expression)
         except InvalidRegex as error:
             reason = f"this gateway reads it as RE2, which reports: {error}"
             raise WrongConfig(INVALID_CONFIG, f"{illegal} ({reason})") from None
         if pattern.instructions > MAX_INSTRUCTIONS:
-            raise WrongConfig(INVALID_CONFIG, f"{illegal} (the expression is too large)")
+            raise too_large
         found[selector] = pattern
     return found
+
+
+def _check_size(name: str, configs: Mapping[str, str]) -> None:
+    for key, value in configs.items():
+        if len(value) > MAX_STRING or len(value.encode()) > MAX_STRING:
+            raise WrongConfig(INVALID_CONFIG, f"'{key}' is longer than {MAX_STRING:,} bytes.")
+    size = sum(len(text.encode()) for text in (name, *configs.values()))
+    if size > MAX_BYTES:
+        raise WrongConfig(
+            INVALID_CONFIG,
+            f"A client metrics subscription has at most {MAX_BYTES:,} bytes of name and configs,"
+            f" and this one has {size:,}.",
+        )
 
 
 def _check_list(key: str, configs: Mapping[str, str]) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from gateway.brokers.throttling import OneClientsAdmin
 from gateway.changes.base.context import Answered, Context, RequestChange
-from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
-from gateway.changes.configs.client_metrics import (
+from gateway.changes.configs.alter_client_metrics import (
     alter_client_metrics,
-    describe_client_metrics,
     incremental_alter_client_metrics,
 )
+from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
+from gateway.changes.configs.describe_client_metrics import describe_client_metrics
 from gateway.changes.configs.describe_configs import describe_configs
 from gateway.changes.jobs.job_runner import Task
 from gateway.changes.jobs.namespace_deletion import deletion_task

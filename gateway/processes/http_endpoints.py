@@ -1,6 +1,6 @@
-"""The supervisor's HTTP port: /metrics and /metrics/clients for Prometheus, /livez and /readyz for orchestrators,
-/summary for the pages of the fleet, /instance for ``kafka-gateway check`` on this machine, and the
-page (gateway/page) for people."""
+"""The supervisor's HTTP port: /metrics and /metrics/clients for Prometheus, /livez and /readyz for
+orchestrators, /summary for the pages of the fleet, /instance for ``kafka-gateway check`` on this
+machine, and the page (gateway/page) for people."""
 
 from __future__ import annotations
 

@@ -160,7 +160,8 @@ class Instances:
         return instance
 
     def _find(self, key: InstanceKey) -> _Instance | None:
-        return self._known.get(key.owner, {}).get(key.instance_id)
+        of_owner = self._known.get(key.owner)
+        return None if of_owner is None else of_owner.get(key.instance_id)
 
     def _remove(self, owner: Owner, instance_id: bytes) -> None:
         of_owner = self._known[owner]

@@ -98,9 +98,7 @@ class Telemetry:
             self.store.expire(now)
         return self.store.take_rows()
 
-    async def _kept(
-        self, pusher: Pusher, requested: Requested, push: Push, metrics: bytes
-    ) -> Kept:
+    async def _kept(self, pusher: Pusher, requested: Requested, push: Push, metrics: bytes) -> Kept:
         """What is kept of a push. Raises Unreadable."""
         plain = unpacked(metrics, push.compression)
         if self._reader is None:

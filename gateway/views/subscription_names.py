@@ -26,7 +26,7 @@ def subscription_named(view: Names, spelled: str) -> str | Denied:
         own = own_id.decode()
     if settings.home:
         return f"{settings.home}{DELIMITER}{own}"
-    return own.removeprefix(DELIMITER)
+    return own.lstrip(DELIMITER)
 
 
 def spell_subscription(view: Names, name: str) -> str | None:

@@ -37,7 +37,7 @@ PUSHED: Mapping[str, frozenset[str]] = dict.fromkeys(
     OWN_LABELS | OF_CLIENT | OF_TARGET,
 )
 """What clients push, as far as a panel shows it, with its labels
-(tests/live/operations/test_client_metrics.py has it from Java's clients)."""
+(tests/live/operations/test_pushed_metrics.py has it from Java's clients)."""
 
 
 def series() -> Mapping[str, frozenset[str]]:

@@ -7,7 +7,6 @@ Expected errors and texts are those of Kafka 4.3.1 (ClientMetricsConfigs, Config
 import pytest
 
 from gateway.client_metrics_configs import (
-    MAX_BYTES,
     MAX_ITEMS,
     WrongConfig,
     check,
@@ -93,7 +92,11 @@ def test_limits() -> None:
     assert (code, "at most 100 values in 'metrics'" in text) == (INVALID_CONFIG, True)
     code, text = wrong(match=",".join(f"client_id=m{number}" for number in range(MAX_ITEMS + 1)))
     assert (code, "at most 100 values in 'match'" in text) == (INVALID_CONFIG, True)
-    code, text = wrong(metrics="m" * MAX_BYTES)
+    code, text = wrong(metrics="m" * 32_768)
+    assert (code, text) == (INVALID_CONFIG, "'metrics' is longer than 32,767 bytes.")
+    code, text = wrong(metrics="\u20ac" * 10_923)
+    assert (code, text) == (INVALID_CONFIG, "'metrics' is longer than 32,767 bytes.")
+    code, text = wrong("n" * 32_770, metrics="m" * 32_767)
     assert (code, "at most 65,536 bytes" in text) == (INVALID_CONFIG, True)
     code, text = wrong(match="client_id=[a-z]{900}[a-z]{900}")
     assert (code, text.endswith("(the expression is too large)")) == (INVALID_CONFIG, True)

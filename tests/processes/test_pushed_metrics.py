@@ -24,7 +24,9 @@ Points = list[tuple[dict[str, str], float]]
 
 
 def text(points: Points) -> str:
-    return json.dumps([[[part for pair in labels.items() for part in pair], n] for labels, n in points])
+    return json.dumps(
+        [[[part for pair in labels.items() for part in pair], n] for labels, n in points]
+    )
 
 
 def client(
@@ -70,7 +72,9 @@ async def shown(metrics: PushedMetrics) -> dict[str, tuple[str, dict[tuple[str, 
         family.name: (
             family.type,
             {
-                tuple(f"{key}={value}" for key, value in sorted(sample.labels.items())): sample.value
+                tuple(
+                    f"{key}={value}" for key, value in sorted(sample.labels.items())
+                ): sample.value
                 for sample in family.samples
             },
         )
@@ -84,7 +88,9 @@ async def test_nobody_has_pushed() -> None:
 
 async def test_families_have_the_series_of_all_clients() -> None:
     lag = "g:kafka_client_lag"
-    one = Worker(0, client("a", {lag: [({"topic": "t"}, 3.0)], "c:kafka_client_sent_total": [({}, 1.0)]}))
+    one = Worker(
+        0, client("a", {lag: [({"topic": "t"}, 3.0)], "c:kafka_client_sent_total": [({}, 1.0)]})
+    )
     two = Worker(1, client("b", {lag: [({}, 4.5), ({"topic": 'q"\\\n'}, 5.0)]}))
     assert await shown(metrics_of(one, two)) == {
         "kafka_client_lag": (
@@ -108,7 +114,9 @@ async def test_the_newest_push_of_a_client_counts() -> None:
 
 
 async def test_no_label_of_a_series_takes_the_place_of_the_clients_own() -> None:
-    forged = client("a", {"g:kafka_client_x": [({"client_id": "b", "namespace": "b"}, 1.0)]}, namespace="a")
+    forged = client(
+        "a", {"g:kafka_client_x": [({"client_id": "b", "namespace": "b"}, 1.0)]}, namespace="a"
+    )
     found = await shown(metrics_of(Worker(0, forged)))
     assert found == {"kafka_client_x": ("gauge", {("client_id=a", "namespace=a"): 1.0})}
 
@@ -146,7 +154,7 @@ async def test_a_worker_that_ends_is_not_waited_for() -> None:
     one.silent = True
     metrics = metrics_of(one)
     making = asyncio.create_task(metrics.pieces())
-    await eventually(lambda: bool(one.orders))
+    await eventually(lambda: bool(one.orders), "an order")
     metrics.ended(0)
     assert await making == []
 
@@ -166,7 +174,7 @@ async def test_it_stops_while_a_text_is_made() -> None:
     worker.silent = True
     metrics = metrics_of(worker)
     making = asyncio.create_task(metrics.pieces())
-    await eventually(lambda: bool(worker.orders))
+    await eventually(lambda: bool(worker.orders), "an order")
     await metrics.stop()
     with pytest.raises(asyncio.CancelledError):
         await making
@@ -190,7 +198,7 @@ async def test_a_worker_tells_of_all_its_clients() -> None:
     store.put(kept(2))
     telling = ClientTelling(store, send)
     telling.take(TellClients(5))
-    await eventually(lambda: ClientsTold(5) in sent)
+    await eventually(lambda: ClientsTold(5) in sent, "the end")
     assert [one.labels["client_id"] for one in sent[:-1]] == ["1", "2"]
     assert {one.number for one in sent} == {5}
 
@@ -206,9 +214,9 @@ async def test_a_newer_order_ends_an_older_one() -> None:
     store.put(kept(1))
     telling = ClientTelling(store, send)
     telling.take(TellClients(1))
-    await eventually(lambda: bool(sent))
+    await eventually(lambda: bool(sent), "a client")
     telling.take(TellClients(2))
-    await eventually(lambda: ClientsTold(2) in sent)
+    await eventually(lambda: ClientsTold(2) in sent, "the end")
     blocked.set()
     await asyncio.sleep(0)
     assert ClientsTold(1) not in sent

@@ -45,7 +45,13 @@ MESSAGES: list[Message] = [
     Prepared(3),
     Prepared(4, "'acme:Naming' cannot be loaded"),
     Observed(1.0),
-    ClientTold(3, ("main", "all", "é", "User:a", "id"), {"client_id": "\n"}, {"g:x": '[[["a","é"],1.0]]'}, 12.5),
+    ClientTold(
+        3,
+        ("main", "all", "é", "User:a", "id"),
+        {"client_id": "\n"},
+        {"g:x": '[[["a","é"],1.0]]'},
+        12.5,
+    ),
     ClientsTold(3),
     Observed(1.0, [(TOPIC, Traffic(1, 2, 3, 4, 5, 6, 7))], {1: Latency({2: 3}, {})}, form="pure"),
 ]

@@ -13,12 +13,12 @@ from gateway.acls.standard import StandardAuthorizer
 from gateway.apis.table import APIS
 from gateway.catalog.entities import CatalogFormat
 from gateway.node_ids import NodeIdRanges
+from gateway.telemetry.telemetry import Telemetry
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
-from gateway.telemetry.telemetry import Telemetry
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header
 from protocol.primitives import compact_string, legacy_string

@@ -36,7 +36,7 @@ def gauge(name: str, *points: NumberDataPoint) -> Metric:
 def total(
     name: str,
     *points: NumberDataPoint,
-    temporality: AggregationTemporality = CUMULATIVE,
+    temporality: AggregationTemporality.ValueType = CUMULATIVE,
     monotonic: bool = True,
 ) -> Metric:
     data = Sum(data_points=points, aggregation_temporality=temporality, is_monotonic=monotonic)

@@ -7,7 +7,14 @@ from gateway.telemetry import instances
 from gateway.telemetry.instances import InstanceKey, Instances, Owner, Push
 from gateway.telemetry.limits import MAX_BYTES
 
-OK, INVALID_REQUEST, UNSUPPORTED_COMPRESSION, THROTTLED, UNKNOWN, TOO_LARGE = 0, 42, 76, 89, 117, 118
+OK, INVALID_REQUEST, UNSUPPORTED_COMPRESSION, THROTTLED, UNKNOWN, TOO_LARGE = (
+    0,
+    42,
+    76,
+    89,
+    117,
+    118,
+)
 
 OWNER = Owner("kafka", "team-a", "team-a", "User:alice")
 KEY = InstanceKey(OWNER, b"1234567890abcdef")

@@ -80,7 +80,9 @@ def test_only_requested_metrics_are_kept(requested: tuple[str, ...], kept: set[s
 
 @given(
     st.lists(st.text("ab.", max_size=4), max_size=6),
-    st.lists(st.text("ab.", min_size=1, max_size=5).filter(lambda name: name.strip(".")), max_size=9),
+    st.lists(
+        st.text("ab.", min_size=1, max_size=5).filter(lambda name: name.strip(".")), max_size=9
+    ),
 )
 def test_prefixes_are_those_of_strings(prefixes: list[str], names: list[str]) -> None:
     payload = pushed(*(gauge(name, point(1.0)) for name in names))
@@ -226,7 +228,7 @@ HOSTILE = {
     "a long name": field(1, field(2, field(2, field(1, b"n" * (MAX_BYTES - 40))))),
     "points of many series": pushed(
         gauge("g", *(point(1.0, a=f"{number}") for number in range(9_000)))
-    )[: MAX_BYTES],
+    )[:MAX_BYTES],
 }
 
 LONGEST_SECONDS = 0.015

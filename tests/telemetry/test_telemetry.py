@@ -136,7 +136,5 @@ print(code, [name for name in heavy if name in sys.modules])
 
 
 def test_protobuf_is_loaded_with_the_first_push() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", LOADED], check=True, capture_output=True, text=True
-    )
+    ran = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True, text=True)
     assert ran.stdout.splitlines() == ["[]", "0 ['google.protobuf', 'opentelemetry']"]

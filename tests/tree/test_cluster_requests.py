@@ -224,16 +224,13 @@ async def test_config_resources_are_the_listeners_volumes(tree: FakeTree) -> Non
         ]
 
 
-async def test_an_older_cluster_lists_client_metrics_alone(tree: FakeTree) -> None:
-    async def version_0(api: str, version: int, request: Any) -> dict[str, Any]:
-        assert version == 0
-        return {"config_resources": [{"resource_name": "latencies"}]}
-
+async def test_an_older_cluster_lists_no_more_than_client_metrics(tree: FakeTree) -> None:
+    """Which the gateway lists itself."""
     cluster = tree.clusters["la"]
     cluster.api_versions = {74: (0, 0)}
-    cluster.answer = version_0  # type: ignore[method-assign]
     found = await tree.ask("ListConfigResources", 1, {"resource_types": [16]})
-    assert [one.resource_name for one in found.config_resources] == ["latencies"]
+    assert found.config_resources == ()
+    assert not cluster.asked
     with pytest.raises(ProtocolError, match="which types to list"):
         await tree.ask("ListConfigResources", 1, {"resource_types": []})
 
@@ -262,6 +259,7 @@ def test_responses_that_are_believed() -> None:
     resources = [
         {"resource_type": 2, "resource_name": "t"},
         {"resource_type": 32, "resource_name": "g"},
+        {"resource_type": 16, "resource_name": "m"},
     ]
     check("ListConfigResources", 1, {"resource_types": []}, {"config_resources": resources})
     check("ListConfigResources", 0, {}, {"config_resources": [{"resource_name": "m"}]})
@@ -293,7 +291,7 @@ def test_responses_with_more_than_was_asked_for_are_not() -> None:
     for case in cases:
         with pytest.raises(NotBelieved):
             check(*case)
-    for kind in (2, 32):
+    for kind in (2, 16, 32):
         got = {"config_resources": [{"resource_type": kind, "resource_name": "n"}]}
         with pytest.raises(NotBelieved, match="not below that mount"):
             check("ListConfigResources", 1, {"resource_types": []}, got, ELSEWHERE)

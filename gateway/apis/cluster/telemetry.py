@@ -59,9 +59,7 @@ def get_subscriptions(
     return Work(run)
 
 
-def push(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> Outcome:
+def push(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> Outcome:
     """Check a push, and keep its metrics."""
     body, version = _begun(state, exchange, buf, start, end), exchange.plan.version
     asked = messages.parse(f"{_PUSH}Request", version, body)

@@ -26,7 +26,7 @@ from gateway.apis.counting import RESOURCE_NAME, RESOURCE_TYPE, count_errors
 from gateway.changes.base.context import write_response
 from gateway.changes.base.subscription_rights import subscription_denial
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Answer, Exchange, Outcome, Plan, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER
@@ -38,14 +38,12 @@ from gateway.rules.far_answers import NotBelieved
 from gateway.rules.other_versions import not_expressible
 from gateway.rules.volume_items import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
 from gateway.views.subscription_names import spell_subscription
-from protocol import messages
 from protocol.entities import Kind
 from protocol.messages import made
 from protocol.pausing import eased, joined, let_go, paced
 from protocol.primitives import compact_string, write_uvarint
 from protocol.walkers import Span
 
-_REQUEST: Final = "ListConfigResourcesRequest"
 _RESPONSE: Final = "ListConfigResourcesResponse"
 _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 _KINDS: Final = frozenset(
@@ -54,6 +52,7 @@ _KINDS: Final = frozenset(
         *(CLIENT_METRICS_RESOURCE, GROUP_RESOURCE),
     }
 )
+_CLIENT_METRICS: Final = frozenset({CLIENT_METRICS_RESOURCE})
 _HEAD_BYTES: Final = 6
 """Throttle time and error code."""
 
@@ -73,9 +72,11 @@ def request(
     """Answer a request for client metrics alone; forward any other request of a principal that may
     describe the cluster's configs. A broker rejects types that do not exist."""
     plan, body = exchange.plan, buf[start:end]
-    walking.request_spans(plan, buf, start, end)
-    wanted = _types(plan, body)
-    alone = wanted == {CLIENT_METRICS_RESOURCE}
+    spans = walking.request_spans(plan, buf, start, end)
+    types = frozenset(value for kind, _, _, value in eased(spans) if kind == RESOURCE_TYPE)
+    # Version 0 lists client metrics, and a list without a type every type.
+    wanted = types or (_KINDS if plan.version else _CLIENT_METRICS)
+    alone = wanted == _CLIENT_METRICS
     access = state.access
     denied = access.cluster(_DESCRIBE_CONFIGS)
     if alone:
@@ -98,14 +99,6 @@ def request(
         {"resource_name": name, "resource_type": CLIENT_METRICS_RESOURCE} for name in paced(shown)
     )
     return Answer(write_response(_RESPONSE, plan.version, "config_resources", entries))
-
-
-def _types(plan: Plan, body: bytes) -> frozenset[int]:
-    """The types that a request lists. Version 0 lists client metrics, and a list without a type
-    every type."""
-    if not plan.version:
-        return frozenset({CLIENT_METRICS_RESOURCE})
-    return frozenset(messages.parse(_REQUEST, plan.version, body).resource_types) or _KINDS
 
 
 def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:

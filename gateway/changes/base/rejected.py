@@ -15,6 +15,7 @@ from gateway.error_codes import (
     SECURITY_DISABLED,
 )
 from gateway.names import DELIMITER, SLASH, LogicalName
+from gateway.rules.error_text import cut
 from gateway.views.spelling import spell_name
 from gateway.views.view import View
 from protocol.pausing import paced
@@ -63,6 +64,12 @@ def reject_if(why: Denied | None) -> None:
 def reserved_name(name: str) -> Rejected:
     """The rejection of a name that no topic may get (``names.is_reserved_name``)."""
     return Rejected(INVALID_TOPIC_EXCEPTION, f"Topic name '{name}' is reserved.", "reserved")
+
+
+def fitting(why: Denied) -> Denied:
+    """The error with a text that fits a string of Kafka's: it may quote a name or a value that
+    does not."""
+    return replace(why, message=cut(why.message.encode()).decode())
 
 
 def is_denial(why: Denied) -> bool:

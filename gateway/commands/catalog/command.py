@@ -105,6 +105,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         "acls": acls,
         "scram_credentials": len(snapshot.scram),
         "principal_homes": len(snapshot.homes),
+        "client_metrics": len(snapshot.client_metrics),
         "gateways": [
             {
                 "gateway_id": one.gateway_id,
@@ -127,6 +128,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         ("ACLs", f"{acls:,} (of {counted(len(snapshot.acls), 'pattern')})"),
         ("SCRAM", f"{counted(len(snapshot.scram), 'credential')}"),
         ("homes", f"{counted(len(snapshot.homes), 'principal')}"),
+        ("subscriptions", f"{len(snapshot.client_metrics):,} of client metrics"),
     ]
     rows += [
         ("gateway", f"{one.gateway_id}, software {one.software}, reads format {one.format}")

@@ -1,152 +1,326 @@
-"""What Java's clients push of themselves (KIP-714), as /metrics/clients shows it."""
+"""Subscriptions of client metrics, beside the same requests and tools at the broker itself.
+
+The broker and the gateway keep subscriptions apart, so the same names are free at both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from dashboards import files
-from dashboards.promql import read
-from dashboards.queries import PUSHED
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
+from gateway.apis.table import APIS
+from protocol import messages
+from protocol.schema import api_key_of
 from tests.live.support import clients, java_tools
-from tests.live.support.steady_java_client import java_client
+from tests.live.support.wire import Wire
 
 CLIENT_METRICS: Final = "org.apache.kafka.tools.ClientMetricsCommand"
-FETCHES: Final = "org.apache.kafka.consumer.fetch.manager."
-LAG: Final = "kafka_client_consumer_fetch_manager_records_lag_max"
-LATENCY: Final = "kafka_client_producer_request_latency_avg"
-SENT: Final = "kafka_client_producer_record_send_total"
-HOMES: Final = ("pushes-a", "pushes-b", "pushes-c")
-APP: Final = "app"
-"""The client id of all clients here, of which nobody knows who else has it."""
-
-
-class Series(NamedTuple):
-    """A sample of /metrics/clients."""
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
+TYPE: Final = 16
+NAMESPACES: Final = ("measured", "measured-b")
+LISTENERS: Final = (
+    Listener("colon", "for administrators"),
+    Listener("home", "measured is home", home="measured"),
+    Listener("other", "measured-b is home", home="measured-b"),
+)
+SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 @pytest.fixture(scope="module")
 def served(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    listeners = [Listener(home, f"{home} is home", home=home) for home in HOMES]
-    with GatewayProcess(kafka.bootstrap_servers, listeners, HOMES, workers=2) as process:
-        for home in HOMES:
-            clients.create(process.bootstrap_servers(home), "orders")
+    with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES) as process:
         yield process
 
 
-def subscribe(servers: str, name: str, metrics: str) -> None:
-    """Make a subscription as an operator does."""
-    arguments = ("--alter", "--name", name, "--metrics", metrics, "--interval", "1000")
-    java_tools.run(CLIENT_METRICS, servers, *arguments)
+def wire(servers: str) -> Wire:
+    return Wire(clients.any_broker(servers))
 
 
-def shown(gateway: GatewayProcess) -> list[Series]:
-    """All series of clients, as Prometheus' own client reads them."""
-    status, text = gateway.get("/metrics/clients")
-    assert status == 200
-    assert "pushes-a.." not in text, "a flat name"
-    return [
-        Series(sample.name, sample.labels, sample.value)
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
+@pytest.fixture
+def both(served: GatewayProcess, kafka: KafkaCluster) -> Iterator[tuple[Wire, Wire]]:
+    """The home, and the broker."""
+    with wire(served.bootstrap_servers("home")) as home, wire(kafka.bootstrap_servers) as broker:
+        yield home, broker
+
+
+# -- tools -----------------------------------------------------------------------------------------
+
+
+def lines(result: Any) -> list[str]:
+    """The lines that a tool prints, in any order: Java's maps have none, and descriptions of
+    several subscriptions come in the order of their listing."""
+    return sorted(result.stdout.split("\n"))
+
+
+def told(servers: str, name: str, prefix: str = "") -> list[list[str]]:
+    """What Kafka's tools print of a subscription, from its first config to its deletion. ``prefix``
+    is taken off the names that the tools print."""
+
+    def metrics(*words: str, wrong: bool = False) -> list[str]:
+        run = java_tools.attempt if wrong else java_tools.run
+        return [line.replace(prefix, "") for line in lines(run(CLIENT_METRICS, servers, *words))]
+
+    def configs(*words: str) -> list[str]:
+        entity = ("--entity-type", "client-metrics")
+        found = java_tools.configs(servers, *words, *entity)
+        return [line.replace(prefix, "") for line in lines(found)]
+
+    def listed() -> list[str]:
+        return metrics("--list")
+
+    def until(wanted: Callable[[list[str]], bool], seen: Callable[[], list[str]]) -> list[str]:
+        """A broker applies a change after it has answered it."""
+        wait_until(lambda: wanted(seen()), "the change of the subscription", clients.SECONDS)
+        return seen()
+
+    def described() -> list[str]:
+        return metrics("--describe", "--name", name)
+
+    own = name.removeprefix(prefix)
+    every = ("--metrics", "org.apache.kafka.producer.,org.apache.kafka.consumer.")
+    match = ("--match", "client_id=app.*,client_software_name=apache-kafka-java")
+    printed = [described()]
+    printed.append(metrics("--alter", "--name", name, *every, "--interval", "15000", *match))
+    printed.append(until(lambda found: own in found, listed))
+    printed += [described(), metrics("--describe")]
+    printed.append(configs("--describe", "--entity-name", name))
+    printed.append(configs("--describe"))
+    added = ("--add-config", "interval.ms=20000")
+    printed.append(configs("--alter", "--entity-name", name, *added))
+    printed.append(until(lambda found: "  interval.ms=20000" in found, described))
+    for wrong in (
+        ("--interval", "99"),
+        ("--match", "principal=alice"),
+        ("--metrics", "a.,a."),
+        ("--match", "client_id"),
+    ):
+        printed.append(metrics("--alter", "--name", name, *wrong, wrong=True))
+    printed.append(described())
+    printed.append(configs("--alter", "--entity-name", name, "--delete-config", "match"))
+    printed.append(until(lambda found: "  match=" in found, described))
+    printed.append(metrics("--delete", "--name", name))
+    printed.append(until(lambda found: own not in found, listed))
+    printed.append(described())
+    return printed
+
+
+@pytest.mark.parametrize(("listener", "prefix"), [("home", ""), ("colon", "measured:")])
+def test_kafka_client_metrics(
+    listener: str, prefix: str, served: GatewayProcess, kafka: KafkaCluster
+) -> None:
+    """Alter, describe, list and delete, with kafka-configs, too: the same lines as at a broker."""
+    servers = served.bootstrap_servers(listener)
+    name = f"latencies-{listener}"
+    here, there = told(servers, prefix + name, prefix), told(kafka.bootstrap_servers, name)
+    assert here == there
+    assert "  interval.ms=15000" in here[3]
+
+
+def test_a_home_sees_its_own(served: GatewayProcess, kafka: KafkaCluster) -> None:
+    """Names at a home, without a home, at another home, and at the broker."""
+    home, colon, other = map(served.bootstrap_servers, ("home", "colon", "other"))
+    interval = ("--interval", "1000")
+    java_tools.run(CLIENT_METRICS, home, "--alter", "--name", "own", *interval)
+    java_tools.run(CLIENT_METRICS, other, "--alter", "--name", "own", "--interval", "2000")
+    java_tools.run(CLIENT_METRICS, colon, "--alter", "--name", "everyone", *interval)
+    assert listed(home) == listed(other) == ["own"]
+    assert listed(colon) == ["everyone", "measured-b:own", "measured:own"]
+    assert not {*listed(kafka.bootstrap_servers)} & {"own", "everyone", "measured:own"}
+    generated = java_tools.run(
+        CLIENT_METRICS, home, "--alter", "--generate-name", "--metrics", "*"
+    ).stdout
+    new = generated.removeprefix("Altered client metrics config for ").strip().removesuffix(".")
+    assert listed(home) == sorted(["own", new])
+    gone = java_tools.attempt(CLIENT_METRICS, colon, "--alter", "--name", "gone:own", *interval)
+    assert "namespace 'gone' does not exist" in gone.stdout
+    for servers, name in ((home, "own"), (other, "own"), (colon, "everyone"), (home, new)):
+        java_tools.run(CLIENT_METRICS, servers, "--delete", "--name", name)
+    assert listed(colon) == []
+
+
+def listed(servers: str) -> list[str]:
+    return sorted(java_tools.run(CLIENT_METRICS, servers, "--list").stdout.split())
+
+
+# -- the wire --------------------------------------------------------------------------------------
+
+
+def altered(
+    each: Wire, version: int, *resources: tuple[str, list[dict[str, Any]]], **more: Any
+) -> Any:
+    items = [
+        {"resource_type": TYPE, "resource_name": name, "configs": configs}
+        for name, configs in resources
     ]
+    return each.ask("IncrementalAlterConfigs", version, resources=items, **more)
 
 
-def of_home(gateway: GatewayProcess, home: str) -> list[Series]:
-    return [one for one in shown(gateway) if one.labels["namespace"] == home]
+def change(name: str, value: str | None, operation: int = SET) -> dict[str, Any]:
+    return {"name": name, "value": value, "config_operation": operation}
 
 
-def await_names(gateway: GatewayProcess, home: str, *names: str) -> list[Series]:
-    """The series of a home, once each of these metrics is among them."""
+OF_ONE: Final[dict[str, list[dict[str, Any]]]] = {
+    "unknown key": [change("other", "1")],
+    "unknown key deleted": [change("other", None, DELETE)],
+    "key twice": [change("metrics", "a."), change("metrics", "b.")],
+    "null": [change("metrics", None), change("match", None)],
+    "no configs": [],
+    "append": [change("metrics", "a.", APPEND)],
+    "append to a number": [change("interval.ms", "1000", APPEND)],
+    "append to an unknown key": [change("other", "1", APPEND)],
+    "subtract": [change("match", "client_id=a", SUBTRACT)],
+    "empty lists": [change("metrics", ""), change("match", " ")],
+    "an empty item": [change("metrics", "a.,,b.")],
+    "an empty item at the end": [change("match", "client_id=a,")],
+    "a comma": [change("metrics", ",")],
+    "an item twice": [change("metrics", "a. , a.")],
+    "all and more": [change("metrics", "*,a.")],
+    "no number": [change("interval.ms", "soon")],
+    "an empty number": [change("interval.ms", "")],
+    "a number with a sign": [change("interval.ms", " +1000 ")],
+    "a number with a fraction": [change("interval.ms", "1000.0")],
+    "a large number": [change("interval.ms", "2147483648")],
+    "least": [change("interval.ms", "100")],
+    "less": [change("interval.ms", "99")],
+    "negative": [change("interval.ms", "-1")],
+    "most": [change("interval.ms", "3600000")],
+    "more": [change("interval.ms", "3600001")],
+    "no expression": [change("match", "client_id")],
+    "nothing after the sign": [change("match", "client_id=")],
+    "nothing before the sign": [change("match", "=a")],
+    "two signs": [change("match", "client_id=a=b")],
+    "a sign at the end": [change("match", "client_id=a=")],
+    "an unknown selector": [change("match", "principal=a")],
+    "a selector twice": [change("match", "client_id=a,client_id=b")],
+    "spaces": [change("match", "\tclient_id = a.* , client_source_port =9.*")],
+    "no regular expression": [change("match", "client_id=(")],
+    "a wrong range": [change("match", "client_id=[z-a]")],
+    "several mistakes": [
+        change("match", "principal=a"),
+        change("interval.ms", "1"),
+        change("metrics", "a,a"),
+    ],
+}
+"""What the configs of a subscription that does not exist are changed to."""
 
-    def found() -> list[Series]:
-        series = of_home(gateway, home)
-        return series if {*names} <= {one.name for one in series} else []
 
-    return wait_until(found, f"{names} of {home}", clients.SECONDS)
+@pytest.mark.parametrize("title", OF_ONE)
+def test_what_a_broker_says_of_configs(title: str, both: tuple[Wire, Wire]) -> None:
+    """The same error, and its text, for each change; and the same configs afterwards."""
+    name = f"wire-{title.replace(' ', '-')}"
+    home, broker = (altered(each, 1, (name, OF_ONE[title])) for each in both)
+    assert home == broker
+    assert configs_of(both[0], name) == eventually(both[1], name, configs_of(both[0], name))
+    for each in both:
+        every = [change(key, None, DELETE) for key in ("metrics", "interval.ms", "match")]
+        altered(each, 1, (name, every))
 
 
-def instances(series: list[Series]) -> set[str]:
-    return {one.labels["client_instance_id"] for one in series}
+def eventually(broker: Wire, name: str, wanted: Any) -> Any:
+    """What the broker describes, which applies a change after it has answered it."""
+    wait_until(
+        lambda: configs_of(broker, name) == wanted, "the configs at the broker", clients.SECONDS
+    )
+    return configs_of(broker, name)
 
 
-def test_what_java_clients_push(served: GatewayProcess, tmp_path: Path) -> None:
-    servers = {home: served.bootstrap_servers(home) for home in HOMES}
-    first, second, third = HOMES
-    subscribe(servers[first], "everything", "*")
-    subscribe(servers[second], "fetches", FETCHES)
-    with ExitStack() as stack:
-        running = [
-            stack.enter_context(
-                java_client(home, at, "orders", "readers", tmp_path, more={"client.id": APP})
+def configs_of(each: Wire, name: str, version: int = 4, **more: Any) -> Any:
+    resource = {"resource_type": TYPE, "resource_name": name, "configuration_keys": None}
+    found = each.ask("DescribeConfigs", version, resources=[resource | more], **_whole(version))
+    return found.results
+
+
+def _whole(version: int) -> dict[str, Any]:
+    wanted = {"include_synonyms": True, "include_documentation": True}
+    return wanted if version >= 3 else {"include_synonyms": True}
+
+
+def test_a_subscription_is_described_as_by_a_broker_in_every_version(
+    both: tuple[Wire, Wire],
+) -> None:
+    configs = [change("metrics", " a. , b. "), change("interval.ms", "5000")]
+    for each in both:
+        altered(each, 1, ("described", configs))
+    for version in APIS[api_key_of("DescribeConfigsRequest")].versions:
+        home = configs_of(both[0], "described", version)
+        assert len(home[0].configs) == 3
+        wait_until(
+            lambda home=home, version=version: configs_of(both[1], "described", version) == home,
+            "the same at the broker",
+            clients.SECONDS,
+        )
+        for keys in ([], ["match"], ["other", "interval.ms"]):
+            found = [
+                configs_of(each, "described", version, configuration_keys=keys) for each in both
+            ]
+            assert found[0] == found[1], (version, keys)
+        for name in ("", "none"):
+            assert configs_of(both[0], name, version) == configs_of(both[1], name, version)
+    for each in both:
+        every = [change(key, None, DELETE) for key in ("metrics", "interval.ms")]
+        altered(each, 1, ("described", every))
+
+
+def test_several_at_once_and_one_twice(both: tuple[Wire, Wire]) -> None:
+    good, bad = [change("metrics", "a.")], [change("metrics", "a,a")]
+    asked = (("m1", good), ("m2", bad), ("m3", good), ("m3", good), ("", good))
+    home, broker = ({_fields(one) for one in altered(each, 1, *asked).responses} for each in both)
+    assert home == broker
+    for each in both:
+        altered(each, 1, ("m1", [change("metrics", None, DELETE)]))
+
+
+def _fields(one: Any) -> tuple[Any, ...]:
+    return one.resource_name, int(one.error_code), one.error_message
+
+
+def test_only_validated(both: tuple[Wire, Wire]) -> None:
+    asked = (("v1", [change("metrics", "a.")]), ("v2", [change("interval.ms", "1")]))
+    home, broker = (
+        {_fields(one) for one in altered(each, 1, *asked, validate_only=True).responses}
+        for each in both
+    )
+    assert home == broker
+    assert configs_of(both[0], "v1") == configs_of(both[1], "v1")
+
+
+def test_alter_configs_in_every_version(both: tuple[Wire, Wire]) -> None:
+    """The configs of the request take the place of all."""
+    for version in APIS[api_key_of("AlterConfigsRequest")].versions:
+        for configs in (
+            [("metrics", "a."), ("interval.ms", "1000")],
+            [("match", "client_id=a")],
+            [("match", None)],
+            [("other", "a")],
+            [],
+        ):
+            items = [{"name": name, "value": value} for name, value in configs]
+            resource = {"resource_type": TYPE, "resource_name": "legacy", "configs": items}
+            home, broker = (
+                each.ask("AlterConfigs", version, resources=[resource]) for each in both
             )
-            for home, at in servers.items()
-        ]
-        for client in running:
-            client.await_progress("records", "orders")
-        everything = await_names(served, first, LAG, LATENCY, SENT)
-        fetches = await_names(served, second, LAG)
-
-        for series, home in ((everything, first), (fetches, second)):
-            assert {one.labels["client_id"] for one in series} == {APP}
-            assert {one.labels["principal"] for one in series} == {"User:ANONYMOUS"}
-            assert {one.labels["listener"] for one in series} == {home}
-            topics = {one.labels["topic"] for one in series if "topic" in one.labels}
-            assert topics == {"orders"}, "topics have the clients' names"
-            lag = [one for one in series if one.name == LAG]
-            assert {one.labels.get("group_id") for one in lag} == {"readers"}
-        # A producer and a consumer at one home; at the other one only the consumer has what is
-        # subscribed, and no instance is of both.
-        assert len(instances(everything)) == 2
-        assert len(instances([one for one in fetches if one.name == LAG])) == 1
-        assert not instances(everything) & instances(fetches)
-        prefix = "kafka_client_consumer_fetch_manager_"
-        assert {one.name for one in fetches if not one.name.startswith(prefix)} == set()
-        sent = [one.value for one in everything if one.name == SENT]
-        assert max(sent) >= 20
-        # Nothing is asked of those who are subscribed to nothing.
-        assert of_home(served, third) == []
-
-        _check_panels(everything)
-
-        served.kill()
-        served.start_again()
-        again = await_names(served, first, LAG, LATENCY)
-        assert instances(again) == instances(everything), "they went on"
-
-    # They have ended, and said so.
-    wait_until(lambda: not shown(served), "the end of all series", clients.SECONDS)
-    for client in running:
-        client.check()
-    metrics = served.fresh_metrics()
-    assert "kafka_gateway_client_telemetry_clients 0.0" in metrics
+            assert home == broker, (version, configs)
+            wanted = configs_of(both[0], "legacy")
+            assert eventually(both[1], "legacy", wanted) == wanted
 
 
-def _check_panels(series: list[Series]) -> None:
-    """Every query of the dashboards finds what clients push."""
-    asked = [query.expression for query in files.panel_queries() if PUSHED in query.expression]
-    assert asked
-    for expression in asked:
-        reading = read(expression)
-        (selector,) = reading.selectors
-        found = [one.labels for one in series if one.name == selector.metric]
-        assert found, expression
-        known = {label for labels in found for label in labels}
-        assert reading.labels | {matcher.label for matcher in selector.matchers} <= known
+def test_the_listing_in_every_version(both: tuple[Wire, Wire]) -> None:
+    for each in both:
+        altered(each, 1, ("listed", [change("metrics", "a.")]))
+    for version in APIS[api_key_of("ListConfigResourcesRequest")].versions:
+        asked: dict[str, Any] = {"resource_types": [TYPE]} if version else {}
 
+        def bytes_of(each: Wire, version: int = version, asked: Any = asked) -> bytes:
+            found = each.ask("ListConfigResources", version, **asked)
+            return messages.write(found)
 
-def test_without_subscriptions_there_is_nothing(gateway: GatewayProcess) -> None:
-    assert gateway.get("/metrics/clients") == (200, "")
+        home = bytes_of(both[0])
+        assert b"listed" in home
+        wait_until(lambda home=home: bytes_of(both[1]) == home, "the listing", clients.SECONDS)
+    for each in both:
+        altered(each, 1, ("listed", [change("metrics", None, DELETE)]))

@@ -25,7 +25,6 @@ REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 ELECT = "org.apache.kafka.tools.LeaderElectionCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
-CLIENT_METRICS = "org.apache.kafka.tools.ClientMetricsCommand"
 
 LISTENERS = (
     Listener("colon", "for administrators"),
@@ -211,18 +210,15 @@ def test_kafka_features(admin: str, home: str, brokers: KafkaCluster) -> None:
     assert "a home namespace is in force" in denied.stdout + denied.stderr
 
 
-def test_listings_of_kafka_configs_and_client_metrics(
+def test_listings_of_kafka_configs(
     admin: str, home: str, served: GatewayProcess, brokers: KafkaCluster
 ) -> None:
-    """Groups that have configs, and subscriptions of client metrics."""
+    """Groups that have configs; ``test_client_metrics`` has subscriptions of client metrics."""
     setting = "consumer.session.timeout.ms=50000"
     java_tools.configs(
         home, "--alter", "--entity-type", "groups", "--entity-name", "app", "--add-config", setting
     )
     direct = brokers.bootstrap_servers
-    java_tools.run(
-        CLIENT_METRICS, direct, "--alter", "--name", "latencies", "--metrics", "org.apache.kafka."
-    )
     shown = {"colon": "team-a..app", "home": "app"}
 
     def are_there() -> bool:
@@ -237,14 +233,12 @@ def test_listings_of_kafka_configs_and_client_metrics(
         assert setting in found
     other = served.bootstrap_servers("other")
     assert "app" not in java_tools.configs(other, "--describe", "--entity-type", "groups").stdout
-    assert java_tools.run(CLIENT_METRICS, admin, "--list").stdout.split() == ["latencies"]
-    assert java_tools.run(CLIENT_METRICS, home, "--list").stdout.split() == []
     resources = {
         4: {"1", "2"},
         8: {"1", "2"},
         2: java_tools.list_topics(admin),
         32: {"team-a..app"},
-        16: {"latencies"},
+        16: set(),
     }
     for kind, names in resources.items():
         assert config_resources(admin, kind) == {(kind, name) for name in names}

@@ -7,6 +7,7 @@ ids, which are a function of the subscriptions and the instance's id.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
@@ -52,7 +53,7 @@ def sides(kafka: KafkaCluster) -> Iterator[Sides]:
         found = Sides(broker.bootstrap_servers, gateway.bootstrap_servers("told"))
         for address in found:
             subscribe(address, "all", "*", EVERY_MINUTE, "client_id=wire")
-            wait_until(lambda: _is_subscribed(address), f"{address}", clients.SECONDS)
+            wait_until(partial(_is_subscribed, address), f"{address}", clients.SECONDS)
         yield found
 
 

@@ -1,16 +1,16 @@
-"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs of client metrics (KIP-714).
+"""AlterConfigs and IncrementalAlterConfigs of client metrics (KIP-714), in the catalog.
 
-Subscriptions are entities of the catalog; brokers are neither asked nor told. Results, errors and
-their order are a broker's: what is malformed is rejected first (ConfigAdminManager), then what is
-not allowed, then what the new state as a whole would be (ClientMetricsConfigs). A subscription
-without configs is none, so deleting the last one deletes it. All resources of a request are altered
-in one change of the catalog.
+Subscriptions are entities of the catalog; brokers are neither asked nor told. Errors and their
+order are a broker's: what is malformed is rejected first (ConfigAdminManager), then what is not
+allowed, then what the new state as a whole would be (ClientMetricsConfigs). A subscription without
+configs is none, so deleting the last one deletes it. All resources of a request are altered in one
+change of the catalog.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,25 +19,19 @@ from gateway.catalog.members import FormatRejected, at_least, who_cannot_read
 from gateway.catalog.schema.table import METRICS_FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.tallies import Grown
-from gateway.changes.base.admin_rights import ALTER_CONFIGS, DESCRIBE_CONFIGS
+from gateway.changes.base.admin_rights import ALTER_CONFIGS
 from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
-from gateway.changes.base.rejected import Rejected, reject_if, shown_namespace, unavailable
+from gateway.changes.base.rejected import (
+    Rejected,
+    fitting,
+    reject_if,
+    shown_namespace,
+    unavailable,
+)
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
 from gateway.changes.base.subscription_limits import SUBSCRIPTIONS, number_limits
 from gateway.changes.base.subscription_rights import subscription_denial
-from gateway.changes.configs.config_shape import Shape
-from gateway.client_metrics_configs import (
-    CONFIGS,
-    DEFAULTS,
-    INTERVAL,
-    LISTS,
-    MATCH,
-    MAX_BYTES,
-    METRICS,
-    WrongConfig,
-    check,
-    described,
-)
+from gateway.client_metrics_configs import WrongConfig, check
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST, POLICY_VIOLATION
 from gateway.names import DELIMITER
@@ -45,14 +39,8 @@ from gateway.views.access import Access
 from gateway.views.subscription_names import subscription_named
 from gateway.views.view import View
 from protocol import messages
-from protocol.messages import element_class, make
 from protocol.pausing import paced
 
-_DOCUMENTATION: Final = {
-    METRICS: "Telemetry metric name prefix list",
-    INTERVAL: "Metrics push interval in milliseconds",
-    MATCH: "Client match criteria",
-}
 _TWICE: Final = Denied(INVALID_REQUEST, "Each resource must appear at most once.", "request")
 _OPERATIONS: Final = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
@@ -71,69 +59,6 @@ class _Item:
     @property
     def namespace(self) -> str:
         return self.name.rpartition(DELIMITER)[0]
-
-
-# -- describing ------------------------------------------------------------------------------------
-
-
-async def describe_client_metrics(
-    context: Context, access: Access, version: int, body: bytes
-) -> Answered:
-    """DescribeConfigs of client metrics alone: whole bodies in the client's names, in and out. A
-    subscription that does not exist has every default, as at a broker. Raises ProtocolError."""
-    request = messages.parse("DescribeConfigsRequest", version, body)
-    cls = messages.message_class("DescribeConfigsResponse", version)
-    shape = Shape(
-        element_class(cls, "results"),
-        synonyms=getattr(request, "include_synonyms", False),
-        documentation=getattr(request, "include_documentation", False),
-    )
-    batch = _batch(context, access, request.resources)
-    try:
-        await batch.refresh()
-    except OSError as error:
-        batch.reject(unavailable(error))
-    else:
-        for number, resource in enumerate(paced(request.resources, every=1)):
-            batch.answer(number, _description(batch, shape, resource))
-    results = tuple(
-        shape.rejected(request.resources[number], answer) if isinstance(answer, Denied) else answer
-        for number, answer in batch.results()
-    )
-    return batch.answered(messages.write(make(cls, {"results": results})))
-
-
-def _description(batch: Batch[int, _Item, Any], shape: Shape, resource: Any) -> Any:
-    named = subscription_named(batch.view, resource.resource_name)
-    if isinstance(named, Denied):
-        return named
-    item = _Item(named)
-    denied = subscription_denial(batch.access, DESCRIBE_CONFIGS, item.namespace)
-    if denied is not None:
-        return denied
-    if named == item.namespace or named.endswith(DELIMITER):
-        text = "Client metrics subscription name must not be empty"
-        return Denied(INVALID_REQUEST, text, "names")
-    own: Mapping[str, str] = {}
-    if batch.view.snapshot.missing_tier(item.namespace) is None:
-        found = batch.view.snapshot.client_metrics.get(named)
-        own = {} if found is None else found.configs
-    return shape.described(resource, [*_configs(shape, own)])
-
-
-def _configs(shape: Shape, own: Mapping[str, str]) -> Iterator[Any]:
-    for key in CONFIGS:
-        value = described(key, own[key]) if key in own else DEFAULTS[key]
-        yield shape.client_metrics(
-            key,
-            value,
-            own=key in own,
-            is_list=key in LISTS,
-            documentation=_DOCUMENTATION[key],
-        )
-
-
-# -- altering --------------------------------------------------------------------------------------
 
 
 async def alter_client_metrics(
@@ -166,7 +91,7 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
         batch.reject(unavailable(error))
     entries = (
         {
-            **error_fields(why),
+            **error_fields(why if why is None else fitting(why)),
             "resource_type": resources[number].resource_type,
             "resource_name": resources[number].resource_name,
         }
@@ -175,7 +100,7 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
     return batch.answered(write_response(f"{api}Response", version, "responses", entries))
 
 
-def _batch(context: Context, access: Access, resources: Sequence[Any]) -> Batch[int, _Item, Any]:
+def _batch(context: Context, access: Access, resources: Sequence[Any]) -> Batch[int, _Item, None]:
     return Batch(
         context,
         access,
@@ -184,7 +109,7 @@ def _batch(context: Context, access: Access, resources: Sequence[Any]) -> Batch[
     )
 
 
-def _read(batch: Batch[int, _Item, Any], resources: Sequence[Any]) -> None:
+def _read(batch: Batch[int, _Item, None], resources: Sequence[Any]) -> None:
     """Find the subscriptions and what to do with each; reject what is malformed."""
     names = [subscription_named(batch.view, one.resource_name) for one in paced(resources)]
     counts = Counter(name for name in names if not isinstance(name, Denied))
@@ -219,7 +144,7 @@ def _malformed(resource: Any) -> Denied | None:
     return None
 
 
-async def _change(batch: Batch[int, _Item, Any], *, whole: bool, validate_only: bool) -> None:
+async def _change(batch: Batch[int, _Item, None], *, whole: bool, validate_only: bool) -> None:
     """Make all changes that are left, in one change of the catalog, and answer their items. Raises
     OSError."""
     context, items = batch.context, dict(batch.left)
@@ -310,9 +235,6 @@ def _after(own: Mapping[str, str], operations: Sequence[Operation]) -> dict[str,
     configs = dict(own)
     for one in paced(operations):
         value = one.value or ""
-        if len(value) > MAX_BYTES:
-            text = f"The value of '{one.key}' is longer than {MAX_BYTES:,} characters."
-            raise Rejected(INVALID_CONFIG, text)
         if one.operation == SET:
             configs[one.key] = value
         elif one.operation == DELETE:
