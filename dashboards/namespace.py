@@ -139,7 +139,7 @@ def _pushed() -> list[Panel]:
         Lines(
             "Consumers furthest behind",
             "Records by which the ten slowest clients are behind in a partition, as they say. "
-            "Needs a subscription of `org.apache.kafka.consumer.fetch.manager.`",
+            "Needs a subscription of `org.apache.kafka.consumer.fetch.manager.`.",
             "short",
             [
                 Query(
@@ -158,7 +158,7 @@ def _pushed() -> list[Panel]:
         Lines(
             "Slowest producers",
             "Milliseconds that a request of a client takes on average, as the client says. "
-            "Needs a subscription of `org.apache.kafka.producer.`",
+            "Needs a subscription of `org.apache.kafka.producer.`.",
             "ms",
             [
                 Query(

@@ -163,3 +163,7 @@ def _prefixes(requested: tuple[str, ...]) -> Callable[[str], bool]:
 
     pause_point()
     return is_requested
+
+
+READER: Final = gathered
+"""At the end, so that nobody reads with a module that another push's thread is still loading."""

@@ -102,10 +102,10 @@ class Telemetry:
         """What is kept of a push. Raises Unreadable."""
         plain = unpacked(metrics, push.compression)
         if self._reader is None:
-            module = sys.modules.get(_OTLP)
-            if module is None:  # in a thread, because it takes some 100 ms
-                module = await asyncio.to_thread(import_module, _OTLP)
-            self._reader = module.gathered
+            reader = getattr(sys.modules.get(_OTLP), "READER", None)
+            if reader is None:  # in a thread, because it takes some 100 ms
+                reader = (await asyncio.to_thread(import_module, _OTLP)).READER
+            self._reader = reader
         found = self._reader(plain, requested.metrics, self._max_series)
         families = found.written()
         self.store.drop(found.dropped)

@@ -135,6 +135,35 @@ print(code, [name for name in heavy if name in sys.modules])
 """
 
 
+AT_ONCE = """
+import asyncio
+from gateway.client_metrics import Client, Requested
+from gateway.telemetry.instances import InstanceKey, Owner, Push
+from gateway.telemetry.telemetry import Pusher, Telemetry
+telemetry = Telemetry()
+wanted = Requested(("*",), 1_000, 7)
+
+async def push(number):
+    key = InstanceKey(Owner("", "", "", ""), number.to_bytes(16, "big"))
+    pusher = Pusher(key, Client(key.instance_id, "", "", "", "", 0), "")
+    await asyncio.sleep(number / 1_000)
+    return await telemetry.take(pusher, wanted, Push(7, 0, 2, False), bytes([10, 0]))
+
+async def main():
+    print(set(await asyncio.gather(*map(push, range(2, 100)))), len(telemetry.store))
+
+asyncio.run(main())
+"""
+
+
+def test_pushes_wait_while_protobuf_is_loaded() -> None:
+    """Each of them comes a millisecond after the one before."""
+    ran = subprocess.run(
+        [sys.executable, "-c", AT_ONCE], check=True, capture_output=True, text=True
+    )
+    assert ran.stdout.strip() == "{0} 98"
+
+
 def test_protobuf_is_loaded_with_the_first_push() -> None:
     ran = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True, text=True)
     assert ran.stdout.splitlines() == ["[]", "0 ['google.protobuf', 'opentelemetry']"]
