@@ -78,7 +78,7 @@ async def shown(metrics: PushedMetrics) -> dict[str, tuple[str, dict[tuple[str, 
                 for sample in family.samples
             },
         )
-        for family in text_string_to_metric_families(body)  # type: ignore[no-untyped-call]
+        for family in text_string_to_metric_families(body)
     }
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
+import gateway.telemetry.otlp  # noqa: F401  # no thread can load it, without a loop
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
@@ -25,7 +26,6 @@ from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import Slices
-from gateway.telemetry import otlp
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
@@ -46,8 +46,6 @@ from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import FakeCatalog, Log
 from tests.session.scanning import Scan
-
-assert otlp  # loaded, because there is no event loop, and so no thread, to load it with a push
 
 NAMESPACES = ("team-a", "team-a:sub", "team-b", "org:apache:kafka")
 CLIENT_ID = b"test-client"

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
+import gateway.telemetry.otlp  # noqa: F401
 from gateway.catalog.entities import ClientMetrics
-from gateway.telemetry import otlp
 from gateway.telemetry.telemetry import Telemetry
 from tests.telemetry.payloads import gauge, point, pushed
 from tests.tree.fake_tree import PATHS, FakeTree
@@ -20,8 +20,6 @@ ALL_ID = 848016060
 """By Kafka's formula (tests/scenarios/get_telemetry_subscriptions.yaml)."""
 
 TIMED_OUT = 7
-
-assert otlp  # loaded before the first push, as it is after it
 
 
 def subscribed(tree: FakeTree, path: str) -> Telemetry:

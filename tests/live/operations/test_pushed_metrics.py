@@ -83,6 +83,7 @@ def instances(series: list[Series]) -> set[str]:
     return {one.labels["client_instance_id"] for one in series}
 
 
+@pytest.mark.long("kills")
 def test_what_java_clients_push(served: GatewayProcess, tmp_path: Path) -> None:
     servers = {home: served.bootstrap_servers(home) for home in HOMES}
     first, second, third = HOMES
