@@ -25,8 +25,8 @@ METRICS: Final = "metrics"
 INTERVAL: Final = "interval.ms"
 MATCH: Final = "match"
 
-CONFIGS: Final = (METRICS, INTERVAL, MATCH)
-"""The configs of a subscription, in the order in which Kafka validates them."""
+CONFIGS: Final = (INTERVAL, MATCH, METRICS)
+"""The configs of a subscription, in the order in which a broker describes them."""
 
 LISTS: Final = frozenset({METRICS, MATCH})
 """The configs whose values are lists."""
@@ -112,9 +112,10 @@ DEFAULTS: Final[Mapping[str, str]] = {METRICS: "", INTERVAL: str(DEFAULT_INTERVA
 
 
 def read_list(value: str) -> list[str]:
-    """The items of a list (ConfigDef.parseType)."""
+    """The items of a list, each once (ConfigDef.parseType)."""
     trimmed = value.strip(_TRIMMED)
-    return [item.strip(_SPACE) for item in trimmed.split(",")] if trimmed else []
+    items = [item.strip(_SPACE) for item in trimmed.split(",")] if trimmed else []
+    return [*dict.fromkeys(items)]
 
 
 def read_interval(value: str) -> int:
@@ -170,10 +171,8 @@ def _check_size(name: str, configs: Mapping[str, str]) -> None:
 
 
 def _check_list(key: str, configs: Mapping[str, str]) -> None:
-    """Reject items that are empty or there twice (ConfigDef.ValidList), and too many."""
+    """Reject empty items (ConfigDef.ValidList), and too many."""
     items = read_list(configs.get(key, ""))
-    if len(set(items)) != len(items):
-        raise WrongConfig(INVALID_CONFIG, f"Configuration '{key}' values must not be duplicated.")
     if not all(items):
         raise WrongConfig(INVALID_CONFIG, f"Configuration '{key}' values must not be empty.")
     if len(items) > MAX_ITEMS:

@@ -29,7 +29,7 @@ from gateway.names import DELIMITER
 from gateway.views.access import Access
 from gateway.views.subscription_names import subscription_named
 from protocol import messages
-from protocol.messages import element_class, make
+from protocol.messages import changed, element_class, make
 from protocol.pausing import paced
 
 _DOCUMENTATION: Final = {
@@ -88,7 +88,8 @@ def _description(batch: Batch[int, Any, Any], shape: Shape, resource: Any) -> An
     if batch.view.snapshot.missing_tier(namespace) is None:
         found = batch.view.snapshot.client_metrics.get(named)
         own = {} if found is None else found.configs
-    return shape.described(resource, [*_configs(shape, own)])
+    # A broker's text of no error is empty, not null.
+    return changed(shape.described(resource, [*_configs(shape, own)]), {"error_message": ""})
 
 
 def _configs(shape: Shape, own: Mapping[str, str]) -> Iterator[Any]:
