@@ -107,7 +107,9 @@ class Instances:
         early = now - max(instance.got_at, instance.pushed_at) < requested.interval_ms / 1000
         if early and instance.last_error not in _GOES_ON:
             return THROTTLING_QUOTA_EXCEEDED
-        instance.got_at, instance.last_error = now, NONE
+        if not early:  # else its next push is due when it was, as at a broker
+            instance.got_at = now
+        instance.last_error = NONE
         return NONE
 
     def push(self, key: InstanceKey, requested: Requested, push: Push, now: float) -> int:

@@ -7,6 +7,7 @@ ids, which are a function of the subscriptions and the instance's id.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
@@ -82,8 +83,8 @@ def get(wire: Wire, instance_id: UUID | None) -> Any:
 class Client:
     """A client instance, and the codes that it gets."""
 
-    def __init__(self, address: str, instance_id: UUID) -> None:
-        self.wire = Wire(address)
+    def __init__(self, wire: Wire, instance_id: UUID) -> None:
+        self.wire = wire
         self.instance_id = instance_id
         self.subscription_id = 0
         self.codes: list[int] = []
@@ -200,9 +201,10 @@ STORIES: Final = (
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__.strip("_"))
 def test_codes_are_a_brokers(sides: Sides, story: Any) -> None:
     instance_id = uuid4()
-    theirs, ours = (Client(address, instance_id) for address in sides)
-    for client in (theirs, ours):
-        story(client)
+    with ExitStack() as stack:
+        theirs, ours = (Client(stack.enter_context(Wire(at)), instance_id) for at in sides)
+        for client in (theirs, ours):
+            story(client)
     assert ours.codes == theirs.codes
     assert ours.subscription_id == theirs.subscription_id
 
@@ -211,8 +213,9 @@ def test_codes_are_a_brokers(sides: Sides, story: Any) -> None:
 def test_reserved_ids(sides: Sides, number: int) -> None:
     codes = []
     for address in sides:
-        client = Client(address, UUID(int=number))
-        client.push()
+        with Wire(address) as wire:
+            client = Client(wire, UUID(int=number))
+            client.push()
         codes.append(client.codes)
     assert codes[1] == codes[0]
 
