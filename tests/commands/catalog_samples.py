@@ -147,7 +147,6 @@ def sample() -> Snapshot:
             ),
             ScramCredential("alice", "SCRAM-SHA-256", 4096, b"\x01", b"\x02", b"\x03"),
             PrincipalHome("User:alice", "team-a"),
-            ClientMetrics("team-a:latencies", {"metrics": "*", "interval.ms": "10000"}),
         ],
         7,
     )

@@ -275,7 +275,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "ACLs           2 (of 1 pattern)\n"
         "SCRAM          1 credential\n"
         "homes          1 principal\n"
-        "subscriptions  1 of client metrics\n"
+        "subscriptions  0 of client metrics\n"
         "gateway        gateway-1, software 0.1.0, reads format 1\n"
     )
     said = await catalog("status", config, "--json")
@@ -295,7 +295,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "acls": 2,
         "scram_credentials": 1,
         "principal_homes": 1,
-        "client_metrics": 1,
+        "client_metrics": 0,
         "gateways": [{"gateway_id": "gateway-1", "format": 1, "software": "0.1.0"}],
     }
 

@@ -232,6 +232,15 @@ def test_client_metrics_need_their_format_and_their_namespace(tmp_path: Path) ->
     assert text == "namespace 'org:a' of 'org:a:lag' does not exist; add it"
 
 
+def test_client_metrics_in_a_file(tmp_path: Path) -> None:
+    before = Snapshot().apply([CatalogFormat(6), Namespace("org"), METRICS], 1)
+    text = export_text(before)
+    assert text.endswith("client_metrics:\n  org:lag:\n    interval.ms: '1000'\n    metrics: '*'\n")
+    path = tmp_path / "catalog.yaml"
+    path.write_text(text)
+    assert read_export(path).entities == [Namespace("org"), METRICS]
+
+
 def test_client_metrics_have_the_limits_of_clients(tmp_path: Path) -> None:
     newer = Snapshot().apply([CatalogFormat(6)], 1)
     many = [ClientMetrics(f"org:m{number}", {"metrics": "*"}) for number in range(101)]

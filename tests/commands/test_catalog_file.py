@@ -124,7 +124,8 @@ def test_gateways_are_left_out(tmp_path: Path) -> None:
 def test_every_kind_of_entity_has_its_place() -> None:
     kept = {kind.name for kind in KINDS.values() if kind.section is None}
     assert kept == {"format", "freeze", "gateway", "member", "signing", "volume", "worker"}
-    assert list(main_kinds()) == ["seeded", "namespaces", "topics", "links", "acls", "homes"]
+    kinds = ["seeded", "namespaces", "topics", "links", "acls", "homes", "client_metrics"]
+    assert list(main_kinds()) == kinds
     assert list(secret_kinds()) == ["scram"]
 
 

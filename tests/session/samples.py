@@ -27,7 +27,7 @@ BY_ID_ONLY = {
 BROKER_HOST = "kafka-9.internal"
 
 CLIENT_METRICS = ("ListConfigResources", 0)
-"""The version that lists resources of client metrics alone, whose names are no topics'."""
+"""The version that lists client metrics alone, which the gateway answers from its catalog."""
 
 MADE_HERE = frozenset(
     {"CreateTopics", "DeleteTopics", "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"}
@@ -145,7 +145,6 @@ def response(
         Kind.SESSION_ID: 0,
         Kind.HOST: BROKER_HOST,
         Kind.PORT: 9092,
-        **({Kind.RESOURCE_NAME: "metrics"} if (api, version) == CLIENT_METRICS else {}),
         Kind.ERROR_TEXT: text or f"Topic '{topic}' is on {BROKER_HOST}:9092, not on {topic}.",
         **(QUORUM if api == "DescribeQuorum" else {}),
     }
