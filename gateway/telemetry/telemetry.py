@@ -103,7 +103,7 @@ class Telemetry:
         plain = unpacked(metrics, push.compression)
         if self._reader is None:
             reader = getattr(sys.modules.get(_OTLP), "READER", None)
-            if reader is None:  # in a thread, because it takes some 100 ms
+            if reader is None:  # in a thread, because it takes some 30 ms
                 reader = (await asyncio.to_thread(import_module, _OTLP)).READER
             self._reader = reader
         found = self._reader(plain, requested.metrics, self._max_series)
