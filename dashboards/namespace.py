@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dashboards.panels import Lines, Number, Page, Panel, Query, Variable
-from dashboards.queries import A_LITTLE, largest, rate, ratio, state, total
+from dashboards.queries import A_LITTLE, highest, largest, pushed, rate, ratio, state, total
 
 HERE = 'namespace="$namespace"', 'cluster=~"$cluster"'
+ITS = HERE[0]
 
 
 def _now() -> list[Panel]:
@@ -132,13 +133,55 @@ def _refused() -> list[Panel]:
     ]
 
 
+def _pushed() -> list[Panel]:
+    """What clients say themselves (KIP-714); scraped by a job of its own, so without ``$job``."""
+    return [
+        Lines(
+            "Consumers furthest behind",
+            "Records by which the ten slowest clients are behind in a partition, as they say. "
+            "Needs a subscription of `org.apache.kafka.consumer.fetch.manager.`.",
+            "short",
+            [
+                Query(
+                    largest(
+                        10,
+                        highest(
+                            pushed("consumer_fetch_manager_records_lag_max", ITS),
+                            "client_id",
+                            "group_id",
+                        ),
+                    ),
+                    "{{client_id}} {{group_id}}",
+                )
+            ],
+        ),
+        Lines(
+            "Slowest producers",
+            "Milliseconds that a request of a client takes on average, as the client says. "
+            "Needs a subscription of `org.apache.kafka.producer.`.",
+            "ms",
+            [
+                Query(
+                    largest(10, highest(pushed("producer_request_latency_avg", ITS), "client_id")),
+                    "{{client_id}}",
+                )
+            ],
+        ),
+    ]
+
+
 def page() -> Page:
     """The dashboard "One namespace"."""
     return Page(
         "kafka-gateway-namespace",
         "Kafka gateway: one namespace",
         "What the topics of one namespace carry, which errors its clients get, how they write.",
-        [("Now", _now()), ("Traffic", _traffic()), ("Errors and guarantees", _refused())],
+        [
+            ("Now", _now()),
+            ("Traffic", _traffic()),
+            ("Errors and guarantees", _refused()),
+            ("What clients say", _pushed()),
+        ],
         [
             Variable(
                 "cluster",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 PREFIX: Final = "kafka_gateway_"
+PUSHED: Final = "kafka_client_"
 OF_GATEWAYS: Final = 'job=~"$job",instance=~"$instance"'
 SPAN: Final = "$__rate_interval"
 
@@ -23,6 +24,12 @@ A_LITTLE: Final = 0.1
 def state(metric: str, *matchers: str) -> str:
     """A gauge as it is: ``metric`` without the prefix, further label matchers."""
     return f"{PREFIX}{metric}{{{','.join([OF_GATEWAYS, *matchers])}}}"
+
+
+def pushed(metric: str, *matchers: str) -> str:
+    """A gauge that clients push (docs/client-metrics.md): ``metric`` without the prefix. It comes
+    from a job of its own."""
+    return f"{PUSHED}{metric}{{{','.join(matchers)}}}"
 
 
 def rate(metric: str, *matchers: str) -> str:

@@ -165,4 +165,17 @@ def logs() -> list[Panel]:
                 Query(total(rate("traffic_log_folded_total")), "traffic log"),
             ],
         ),
+        Lines(
+            "Clients that push metrics",
+            "Clients whose own metrics `/metrics/clients` shows (KIP-714).",
+            "short",
+            [Query(total(state("client_telemetry_clients")), "clients")],
+        ),
+        Lines(
+            "Pushed and not kept",
+            "Clients beyond `client_telemetry.max_clients`, and series that are too many, of "
+            "another type, or that no subscription asks for.",
+            "eps",
+            [Query(total(rate("client_telemetry_dropped_total"), "reason"), "{{reason}}")],
+        ),
     ]

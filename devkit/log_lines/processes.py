@@ -71,6 +71,11 @@ LINES: Final = (
     ),
     LogLine(
         "error",
+        "the metrics of clients are not told",
+        "a defect: report it with the traceback; only /metrics/clients lacks the worker",
+    ),
+    LogLine(
+        "error",
         "the page's state cannot be made",
         "a defect: report it with the traceback; only the page stands still",
     ),

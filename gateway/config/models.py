@@ -215,6 +215,14 @@ class TrafficLogSettings(StrictModel):
     max_queued_records: Annotated[int, Field(ge=100)] = 50_000
 
 
+class ClientTelemetrySettings(StrictModel):
+    """Bounds of the metrics that clients push (KIP-714), for each worker."""
+
+    # Clients whose metrics are kept; a client counts once for each 64 KiB.
+    max_clients: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    max_series_per_client: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+
+
 class LogSettings(StrictModel):
     """The lines written to standard error."""
 
@@ -235,6 +243,7 @@ class Config(StrictModel):
     drain_seconds: Annotated[float, Field(ge=0, le=3_600)] = 10.0
     catalog: CatalogSettings = CatalogSettings()
     metrics: MetricsSettings = MetricsSettings()
+    client_telemetry: ClientTelemetrySettings = ClientTelemetrySettings()
     traffic_log: TrafficLogSettings = TrafficLogSettings()
     principals: dict[Principal, PrincipalSettings] = Field(default_factory=dict)
     unauthenticated: Unauthenticated = Unauthenticated()

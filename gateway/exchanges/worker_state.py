@@ -25,6 +25,7 @@ from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.regex_subscriptions import RegexSubscriptions
 from gateway.rules.tree_brokers import Broker
 from gateway.slices import SLICE_SECONDS
+from gateway.telemetry.telemetry import Telemetry
 from gateway.views.access import Access
 from gateway.views.views import Listings
 
@@ -101,6 +102,9 @@ class WorkerState:
 
     turn_seconds: float = SLICE_SECONDS
     """Seconds for which a connection decides requests before other connections have their turn."""
+
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    """The metrics that clients push; all volumes of a worker have the same."""
 
     validity: Validity = field(default_factory=Validity)
     """Whether the catalog's state is recent enough to decide by."""

@@ -1,9 +1,10 @@
-"""The supervisor's HTTP port: /metrics for Prometheus, /livez and /readyz for orchestrators,
-/summary for the pages of the fleet, /instance for ``kafka-gateway check`` on this machine, and the
-page (gateway/page) for people."""
+"""The supervisor's HTTP port: /metrics and /metrics/clients for Prometheus, /livez and /readyz for
+orchestrators, /summary for the pages of the fleet, /instance for ``kafka-gateway check`` on this
+machine, and the page (gateway/page) for people."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,17 @@ FORWARDING: Final = (
 """Headers that reverse proxies add: RFC 7239, RFC 9110, and what nginx, Apache, HAProxy, Envoy and
 others send."""
 
-_Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
+TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""Prometheus' plain text format, which /metrics/clients has whatever is asked for."""
+
+AT_ONCE: Final = 64 * 1024
+"""Bytes of a response that are compressed in one go: 1 to 2 ms."""
+
+_Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+async def _no_clients() -> Sequence[bytes]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,7 @@ class HttpEndpoints:
     ``health`` and ``summary`` are called at each request.
     ``instance`` describes the process to other processes of this machine that know its file.
     ``add_page`` adds the page's routes.
+    ``clients`` makes the text of /metrics/clients, in pieces.
     """
 
     def __init__(
@@ -68,11 +80,13 @@ class HttpEndpoints:
         summary: Callable[[], Mapping[str, object]] = dict,
         instance: Mapping[str, object] = MappingProxyType({}),
         turns: Turns | None = None,
+        clients: Callable[[], Awaitable[Sequence[bytes]]] = _no_clients,
     ) -> None:
         # No registry: prometheus_client's global registry has the metrics of this process only.
         self._exposition = Exposition(metrics, turns or Turns())
         self._health = health
         self._add_page = add_page
+        self._clients = clients
         self._summary = summary
         self._instance = json.dumps(dict(instance)) + "\n"
         files = instance.get("files")
@@ -85,6 +99,7 @@ class HttpEndpoints:
         app = web.Application()
         for path, handler in {
             "/metrics": self._metrics,
+            "/metrics/clients": self._metrics_of_clients,
             "/livez": self._livez,
             "/readyz": self._readyz,
             "/summary": self._summarise,
@@ -108,6 +123,18 @@ class HttpEndpoints:
         body, content_type = await self._exposition.text(request.headers.get("Accept", ""))
         response = web.Response(body=body, headers={"Content-Type": content_type})
         response.enable_compression()
+        return response
+
+    async def _metrics_of_clients(self, request: web.Request) -> web.StreamResponse:
+        pieces = await self._clients()
+        response = web.StreamResponse(headers={"Content-Type": TEXT})
+        response.enable_compression()
+        await response.prepare(request)
+        for piece in pieces:
+            for start in range(0, len(piece), AT_ONCE):
+                await response.write(piece[start : start + AT_ONCE])
+                await asyncio.sleep(0)
+        await response.write_eof()
         return response
 
     async def _livez(self, _: web.Request) -> web.Response:
@@ -144,7 +171,7 @@ def _is_of_this_machine(request: web.Request) -> bool:
 def _for_own_names(bound: str, handler: _Handler) -> _Handler:
     """The handler, but requests whose Host is no name of this port's get 403."""
 
-    async def checked(request: web.Request) -> web.Response:
+    async def checked(request: web.Request) -> web.StreamResponse:
         if not is_own_host(bound, request.headers.get("Host", "")):
             return web.Response(status=403, text=FOREIGN_HOST)
         return await handler(request)

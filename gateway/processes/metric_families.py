@@ -86,6 +86,9 @@ COUNTERS: Mapping[str, Family] = {
         ("number", "mount", "holder"),
         "Answers for a mount that were dropped since another mount has its number",
     ),
+    "client_telemetry_dropped": Family(
+        ("reason",), "Clients and series that were pushed and are not kept (KIP-714)"
+    ),
     "worker_restarts": Family((), "Workers started again after they had died"),
     "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
 }
@@ -111,6 +114,9 @@ SKIP_REASONS = (
 
 ZEROS: Mapping[str, tuple[Labels, ...]] = {
     "audit_dropped": _DROPS,
+    "client_telemetry_dropped": tuple(
+        (reason,) for reason in ("clients", "name", "not_requested", "series", "type")
+    ),
     "catalog_skipped_records": tuple((reason,) for reason in SKIP_REASONS),
     "closes": (("internal error",), ("a change failed",)),
     "label_overflow": (("namespace",),),
@@ -179,6 +185,7 @@ GAUGES: Mapping[str, Gauge] = {
         max, "Records of the catalog in whose place there is junk, or nothing", of_cluster=True
     ),
     "topics": Gauge(max, "Topics of the cluster", of_cluster=True),
+    "client_telemetry_clients": Gauge(sum, "Clients whose pushed metrics are kept (KIP-714)"),
     "audit_queued_events": Gauge(sum, "Events that wait for the audit log's files and topic"),
     "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),
 }

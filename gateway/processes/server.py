@@ -31,6 +31,7 @@ from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_messages import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies
 from gateway.slices import Turns
+from gateway.telemetry.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from gateway.fleet.worker_fleet import WorkerFleet
@@ -82,6 +83,10 @@ class Server:
             self._volume(each, admin, membership_of(config, cluster), mounts, catalog, worker_id)
             for each, admin, cluster in zip(configs, admins, config.clusters, strict=True)
         ]
+        pushed = config.client_telemetry
+        self.telemetry = Telemetry(pushed.max_clients, pushed.max_series_per_client)
+        for volume in self.served:
+            volume.state.telemetry = self.telemetry
         self.policies = WorkerPolicies({each.cluster.name: each.policies for each in self.served})
         volumes = Volumes([each.volume for each in self.served], config.listeners)
         self.clients = Clients(
@@ -299,6 +304,7 @@ class Server:
                 "cut_off": int(self.cut_off.now),
                 "other_gateways_down": len(self.other_gateways_down),
                 "audit_queued_events": self.audit.queued,
+                "client_telemetry_clients": len(self.telemetry.store),
             },
             clusters={
                 each.cluster.name: self._gauges(each) for each in self.served if self._in_tree
@@ -306,6 +312,7 @@ class Server:
             rows=[
                 *self._counts.take(),
                 *self.audit.take_rows(),
+                *self.telemetry.take_rows(),
                 *(row for each in self.served for row in each.take_rows()),
             ],
         )

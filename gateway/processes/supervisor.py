@@ -25,6 +25,7 @@ from gateway.processes.http_port import connections_left
 from gateway.processes.live_page import LivePage
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
+from gateway.processes.pushed_metrics import PushedMetrics
 from gateway.processes.readiness import readiness
 from gateway.processes.service_manager import ServiceManager
 from gateway.processes.silence import end_silent
@@ -46,6 +47,7 @@ from gateway.processes.worker_process import (
     worker_command,
 )
 from gateway.slices import Turns
+from gateway.telemetry.told import ClientsTold, ClientTold
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +112,7 @@ class Supervisor:
         )
         turns = Turns()
         self._page = LivePage(config, self._slots, self.metrics, self.health, turns=turns)
+        self._pushed = PushedMetrics(self._slots, turns)
         self._http = HttpEndpoints(
             self.metrics,
             self.health,
@@ -117,6 +120,7 @@ class Supervisor:
             summary=self._page.summary,
             instance=instance(config, path),
             turns=turns,
+            clients=self._pushed.pieces,
         )
         self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()
@@ -144,6 +148,7 @@ class Supervisor:
         finally:
             living.cancel()
             await self._page.feed.close()
+            await self._pushed.stop()
             await self._http.stop()
         if self._start_failure is not None:
             raise StartError(self._start_failure)
@@ -280,6 +285,7 @@ class Supervisor:
             slot.ended()
             self.metrics.forget_state(slot.worker_id)
             self._page.ended(slot.worker_id)
+            self._pushed.ended(slot.worker_id)
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -306,6 +312,8 @@ class Supervisor:
                 slot.prepared(message)
             case Observed():
                 self._page.received(slot.worker_id, message)
+            case ClientTold() | ClientsTold():
+                self._pushed.received(slot.worker_id, message)
             case MakeRoom():
                 for other in self._slots:
                     if other is not slot and other.process is not None:

@@ -39,6 +39,7 @@ from gateway.connections.tenants import Wanted
 from gateway.flows import Flow
 from gateway.foreign_text import raised_text
 from gateway.policies.instance import PolicyError
+from gateway.processes.client_telling import ClientTelling
 from gateway.processes.held_catalogs import HeldCatalogs
 from gateway.processes.logs import set_up_logging
 from gateway.processes.observing import PIECE, Observing
@@ -259,6 +260,7 @@ def _made(
         lambda order: server.clients.make_room_for(
             Wanted(order.cluster, order.node_id, (order.principal, order.host), order.mine)
         ),
+        ClientTelling(server.telemetry.store, link.answer).take,
     )
     server.clients.ask_others = lambda wanted: link.send(
         MakeRoom(wanted.cluster, wanted.node_id, *wanted.tenant, wanted.mine)

@@ -26,6 +26,7 @@ from gateway.processes.worker_messages import (
     encode_message,
     increments,
 )
+from gateway.telemetry.told import ClientsTold, ClientTold
 
 MAX_LINE = 1024 * 1024
 """Bytes of the longest line that the supervisor reads."""
@@ -37,6 +38,13 @@ WRITE_HIGH = 4 * MAX_LINE
 worker."""
 
 CLOSE_SECONDS = 2.0
+
+FEW_UNREAD = MAX_LINE // 2
+"""Bytes that may wait for the supervisor before long answers go on: reports have room behind
+them."""
+
+READ_SECONDS = 0.01
+"""Seconds between two looks whether the supervisor has read them."""
 
 
 def receive_config(channel: socket.socket) -> bytes:
@@ -149,6 +157,17 @@ class WorkerChannel(asyncio.Protocol):
                 observed = observed.halved()
                 line = encode_message(observed)
             self._transport.write(line)
+
+    async def answer(self, message: ClientTold | ClientsTold) -> None:
+        """Send a message of many, as fast as the supervisor reads; dropped if it is gone."""
+        while self._transport is not None and self._unread() > FEW_UNREAD:
+            await asyncio.sleep(READ_SECONDS)
+        if self._transport is not None:
+            self._transport.write(encode_message(message))
+        await asyncio.sleep(0)
+
+    def _unread(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     async def close(self) -> None:
         """Send the remaining counts, and wait :data:`CLOSE_SECONDS` at most for the supervisor to

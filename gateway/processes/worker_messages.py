@@ -18,6 +18,7 @@ from gateway.config.policies import PolicySettings
 from gateway.counts import METRIC_BUCKETS, Row
 from gateway.flows import Denial, Flow, NeededAcl, PolicyEvent
 from gateway.page.observed import Observed
+from gateway.telemetry.told import ClientsTold, ClientTold, TellClients
 
 ROWS_PER_LINE = 500
 """A label value has at most some 250 bytes, so that a line stays far below ``MAX_LINE``."""
@@ -130,10 +131,12 @@ class MakeRoom:
     mine: int
 
 
-Order: TypeAlias = Prepare | Commit | Abort | Observe | MakeRoom
+Order: TypeAlias = Prepare | Commit | Abort | Observe | MakeRoom | TellClients
 """Messages that the supervisor sends."""
 
-Told: TypeAlias = Ready | Failed | State | Increments | Prepared | Observed
+Told: TypeAlias = (
+    Ready | Failed | State | Increments | Prepared | Observed | ClientTold | ClientsTold
+)
 """Messages that a worker sends."""
 
 Message: TypeAlias = Told | Order
@@ -169,6 +172,10 @@ def _told_content(message: Told) -> dict[str, object]:
             return {"prepared": number, "failure": failure}
         case Observed():
             return {"observed": message.to_json()}
+        case ClientTold():
+            return {"client": message.to_json()}
+        case ClientsTold(number):
+            return {"clients_told": number}
 
 
 def _order_content(order: Order) -> dict[str, object]:
@@ -196,6 +203,8 @@ def _order_content(order: Order) -> dict[str, object]:
             }
         case Observe(seconds, clusters_too):
             return {"observe": seconds, "clusters_too": clusters_too}
+        case TellClients(number):
+            return {"tell_clients": number}
 
 
 def decode_message(line: bytes) -> Message:
@@ -234,6 +243,10 @@ def _told(content: object) -> Told | None:
             return Prepared(number, failure)
         case {"observed": dict(observed)}:
             return Observed.from_json(observed)
+        case {"client": dict(client)}:
+            return ClientTold.from_json(client)
+        case {"clients_told": int(number)}:
+            return ClientsTold(number)
     return None
 
 
@@ -259,6 +272,8 @@ def _order(content: object) -> Order | None:
             return MakeRoom(cluster, node_id, principal, host, mine)
         case {"observe": int() | float() as seconds, "clusters_too": bool(clusters_too)}:
             return Observe(float(seconds), clusters_too)
+        case {"tell_clients": int(number)}:
+            return TellClients(number)
     return None
 
 

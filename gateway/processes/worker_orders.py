@@ -17,6 +17,7 @@ from gateway.processes.worker_messages import (
     decode_message,
 )
 from gateway.processes.worker_policies import WorkerPolicies
+from gateway.telemetry.told import TellClients
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ class OrderTaker:
     ``answer``: sends a message to the supervisor.
     ``observe``: takes orders for the page.
     ``make_room``: takes orders on behalf of clients of other workers.
+    ``tell_clients``: takes orders for the metrics that clients have pushed.
     """
 
     def __init__(
@@ -36,11 +38,13 @@ class OrderTaker:
         answer: Callable[[Prepared], None],
         observe: Callable[[Observe], None] = lambda _: None,
         make_room: Callable[[MakeRoom], None] = lambda _: None,
+        tell_clients: Callable[[TellClients], None] = lambda _: None,
     ) -> None:
         self._policies = policies
         self._answer = answer
         self._observe = observe
         self._make_room = make_room
+        self._tell_clients = tell_clients
         self._task: asyncio.Task[None] | None = None
         self._prepared: int | None = None
 
@@ -56,6 +60,8 @@ class OrderTaker:
                 self._observe(order)
             case MakeRoom():
                 self._make_room(order)
+            case TellClients():
+                self._tell_clients(order)
             case Commit(number):
                 if number == self._prepared:
                     self._prepared = None

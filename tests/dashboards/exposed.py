@@ -10,6 +10,7 @@ from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
 from gateway.processes.metrics import Metrics
 from gateway.processes.worker_messages import State
+from gateway.telemetry.series import OF_CLIENT, OWN_LABELS
 
 OF_TARGET = frozenset({"job", "instance"})
 """Labels that Prometheus adds."""
@@ -26,6 +27,17 @@ def _collected() -> list[Metric]:
     gauges = {**own, **dict.fromkeys(WORKER_GAUGES, 1.0)}
     metrics.set_state(0, State({"a": 1}, gauges, 1.0, {"la": of_cluster}, {"a": 1.0}))
     return list(metrics.collect())
+
+
+PUSHED: Mapping[str, frozenset[str]] = dict.fromkeys(
+    (
+        "kafka_client_consumer_fetch_manager_records_lag_max",
+        "kafka_client_producer_request_latency_avg",
+    ),
+    OWN_LABELS | OF_CLIENT | OF_TARGET,
+)
+"""What clients push, as far as a panel shows it, with its labels
+(tests/live/operations/test_pushed_metrics.py has it from Java's clients)."""
 
 
 def series() -> Mapping[str, frozenset[str]]:

@@ -13,6 +13,7 @@ from dashboards import files
 from dashboards.__main__ import main
 from dashboards.pages import PAGES
 from dashboards.panels import GATEWAYS, to_json
+from dashboards.queries import PUSHED
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -82,6 +83,9 @@ def test_every_query_is_of_the_chosen_gateways(name: str) -> None:
     assert [variable["name"] for variable in variables] == own
     expressions = [query.expression for query in files.panel_queries() if query.dashboard == name]
     for expression in expressions:
+        if PUSHED in expression:  # from a job of its own; namespaces are the same everywhere
+            assert "kafka_gateway_" not in expression
+            continue
         chosen = expression.count('job=~"$job",instance=~"$instance"')
         assert chosen == expression.count("kafka_gateway_") > 0
     used = "".join(expressions)

@@ -10,13 +10,13 @@ from dashboards import files
 from dashboards.promql import read
 from gateway.catalog.log import records, replay
 from gateway.processes.metric_families import ZEROS
-from tests.dashboards.exposed import OF_TARGET, series
+from tests.dashboards.exposed import OF_TARGET, PUSHED, series
 
 SERIES = series()
 QUERIES = [*files.panel_queries(), *files.variable_queries()]
 RULES = list(files.rules())
 RECORDED = {rule.name: frozenset({"job"}) for rule in RULES if not rule.alert}
-KNOWN = {**SERIES, **RECORDED, "up": OF_TARGET}
+KNOWN = {**SERIES, **PUSHED, **RECORDED, "up": OF_TARGET}
 _PART = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -52,7 +52,7 @@ def test_every_metric_has_a_panel() -> None:
         for query in files.panel_queries()
         for selector in read(query.expression).selectors
     }
-    assert {_PART.sub("", name) for name in SERIES} == shown
+    assert {_PART.sub("", name) for name in (*SERIES, *PUSHED)} == shown
 
 
 @pytest.mark.parametrize("name", files.dashboard_names())

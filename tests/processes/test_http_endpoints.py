@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -26,6 +26,11 @@ class Site:
     def __init__(self, port: int) -> None:
         self.port = port
         self.health = Health()
+        self.pieces: list[bytes] = []
+
+    async def clients(self) -> Sequence[bytes]:
+        """The text of /metrics/clients."""
+        return self.pieces
 
     async def get(self, path: str, **headers: str) -> tuple[int, str, str]:
         """Status, content type and body."""
@@ -37,7 +42,7 @@ class Site:
 @pytest_asyncio.fixture
 async def site() -> AsyncIterator[Site]:
     made = Site(0)
-    endpoints = HttpEndpoints(Metrics("1.2.3", 10), lambda: made.health)
+    endpoints = HttpEndpoints(Metrics("1.2.3", 10), lambda: made.health, clients=made.clients)
     made.port = await endpoints.start("127.0.0.1", 0)
     yield made
     await endpoints.stop()
@@ -67,6 +72,20 @@ async def test_compression_is_asked_for(site: Site) -> None:
             assert answer.headers["Content-Encoding"] == "gzip"
         async with session.get(url, headers={"Accept-Encoding": "identity"}) as answer:
             assert "Content-Encoding" not in answer.headers
+
+
+async def test_metrics_of_clients(site: Site) -> None:
+    plain = "text/plain; version=0.0.4; charset=utf-8"
+    assert await site.get("/metrics/clients") == (200, plain, "")
+    site.pieces = [b"a 1\n", b"b 2\n"]
+    accept = "application/openmetrics-text; version=1.0.0"
+    for headers in ({}, {"Accept": accept}, {"Accept-Encoding": "identity"}):
+        assert await site.get("/metrics/clients", **headers) == (200, plain, "a 1\nb 2\n")
+
+
+async def test_metrics_of_clients_are_for_the_same_hosts(site: Site) -> None:
+    for path in ("/metrics", "/metrics/clients"):
+        assert (await site.get(path, Host="gateway.example"))[0] == 403
 
 
 async def test_all_is_well(site: Site) -> None:

@@ -27,6 +27,9 @@ from gateway.processes.worker_messages import (
     encode_message,
     increments,
 )
+from gateway.telemetry.limits import MAX_LABEL
+from gateway.telemetry.series import OF_CLIENT, OWN_LABELS, Gathered
+from gateway.telemetry.told import ClientsTold, ClientTold
 from tests.gateway.flow_samples import flow, metric_buckets
 from tests.waiting import eventually
 
@@ -42,6 +45,14 @@ MESSAGES: list[Message] = [
     Prepared(3),
     Prepared(4, "'acme:Naming' cannot be loaded"),
     Observed(1.0),
+    ClientTold(
+        3,
+        ("main", "all", "é", "User:a", "id"),
+        {"client_id": "\n"},
+        {"g:x": '[[["a","é"],1.0]]'},
+        12.5,
+    ),
+    ClientsTold(3),
     Observed(1.0, [(TOPIC, Traffic(1, 2, 3, 4, 5, 6, 7))], {1: Latency({2: 3}, {})}, form="pure"),
 ]
 
@@ -71,6 +82,9 @@ def test_messages_survive(message: Message) -> None:
         b'{"rows": [["requests", ["a"], [1, 2]]]}',
         b'{"rows": [[1, ["a"], 1]]}',
         b'{"prepared": 1}',
+        b'{"client": {}}',
+        b'{"client": {"number": 1, "key": [1], "labels": {}, "families": {}, "pushed_at": 1.0}}',
+        b'{"clients_told": "1"}',
         b"\xff",
     ],
 )
@@ -85,6 +99,52 @@ def test_a_line_holds_a_bounded_number_of_rows() -> None:
     assert [len(message.rows) for message in messages] == [500, 500, 201]
     assert [row for message in messages for row in message.rows] == rows
     assert all(len(encode_message(message)) < worker_channel.MAX_LINE / 4 for message in messages)
+
+
+@pytest.mark.parametrize("text", ["x", '"', "\x01", "\u00e9", "\u20ac", "\U0001f600"])
+def test_a_line_holds_all_that_is_kept_of_a_client(text: str) -> None:
+    found = Gathered(10_000)
+    for number in range(6_000):
+        label = f"{number:05}" + text * 100
+        found.add("g", (("a", label),), 1.0, monotonic_sum=False)
+        found.add(f"g{number}", (("a", label),), 1.0, monotonic_sum=False)
+    families = found.written()
+    assert families
+    labels = dict.fromkeys((*OWN_LABELS, *OF_CLIENT), text * MAX_LABEL)
+    line = encode_message(ClientTold(1, tuple("12345"), labels, families, 1.0))
+    assert len(line) < worker_channel.MAX_LINE
+
+
+async def test_long_answers_wait_until_the_supervisor_has_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_channel, "FEW_UNREAD", 10_000)
+    answer = ClientTold(1, ("a",), {}, {"g:x": "x" * 50_000}, 1.0)
+
+    async def send_all(opened: WorkerChannel) -> None:
+        for _ in range(100):
+            await opened.answer(answer)
+        await opened.answer(ClientsTold(1))
+
+    async with channel() as (opened, supervisor):
+        sending = asyncio.create_task(send_all(opened))
+        await asyncio.sleep(0.1)
+        assert not sending.done()
+        assert not opened.full, "reports go on"
+        told = []
+        async for message in supervisor.messages():
+            told.append(message)
+            if message == ClientsTold(1):
+                break
+        await sending
+    assert told == [answer] * 100 + [ClientsTold(1)]
+
+
+async def test_answers_end_with_the_supervisor() -> None:
+    async with channel() as (opened, supervisor):
+        supervisor.end.close()
+        await asyncio.wait_for(supervisor.closed.wait(), 120)
+        await opened.answer(ClientsTold(1))
 
 
 def test_the_configuration_comes_in_pieces() -> None:

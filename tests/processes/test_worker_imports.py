@@ -10,7 +10,7 @@ from pathlib import Path
 from devkit.ports import free_ports
 from tests.config import config_samples
 
-HEAVY = ("aiohttp", "cryptography.x509", "jwt", "scramp")
+HEAVY = ("aiohttp", "cryptography.x509", "google.protobuf", "jwt", "opentelemetry", "scramp")
 
 
 def test_a_worker_without_tls_and_logins_does_not_load_what_they_need() -> None:

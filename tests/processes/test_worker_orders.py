@@ -23,6 +23,7 @@ from gateway.processes.worker_messages import decode_message as decode
 from gateway.processes.worker_messages import encode_message as encode
 from gateway.processes.worker_orders import OrderTaker
 from gateway.processes.worker_policies import WorkerPolicies
+from gateway.telemetry.told import TellClients
 from tests.waiting import eventually
 
 SETTINGS = PolicySettings.model_validate(
@@ -48,6 +49,7 @@ ROOM = MakeRoom("main", 3, "User:alice", "", 2)
         Observe(3.0),
         Observe(0.5, clusters=True),
         ROOM,
+        TellClients(7),
     ],
 )
 def test_orders_survive(order: Order) -> None:

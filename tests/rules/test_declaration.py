@@ -54,6 +54,8 @@ OWN_HANDLERS = {
     "DescribeClientQuotas": "DESCRIBE_CONFIGS on the cluster (apis/security/principals.py)",
     "DescribeUserScramCredentials": "DESCRIBE on the cluster (apis/security/scram_credentials.py)",
     "AlterUserScramCredentials": "ALTER on the cluster (apis/security/scram_credentials.py)",
+    "GetTelemetrySubscriptions": "of oneself (apis/cluster/telemetry.py)",
+    "PushTelemetry": "of oneself (apis/cluster/telemetry.py)",
     "SaslHandshake": "is asked before anything is allowed",
     "SaslAuthenticate": "is asked before anything is allowed",
 }
@@ -90,6 +92,8 @@ def test_an_api_is_answered_here_if_nothing_of_it_is_for_a_broker() -> None:
         "DescribeClientQuotas",
         "DescribeUserScramCredentials",
         "AlterUserScramCredentials",
+        "GetTelemetrySubscriptions",
+        "PushTelemetry",
     }
 
 

@@ -213,7 +213,10 @@ def test_every_declared_api_has_scenarios_for_every_version() -> None:
     assert not versions_without(lambda scenario: True, APIS.values())
 
 
-WITHOUT_ACCESS = {"ApiVersions", "SaslHandshake", "SaslAuthenticate"}
+WITHOUT_ACCESS = {
+    *("ApiVersions", "SaslHandshake", "SaslAuthenticate"),
+    *("GetTelemetrySubscriptions", "PushTelemetry"),
+}
 """The APIs that need no operation."""
 
 

@@ -49,6 +49,7 @@ ANSWERED: Final = answered()
 OWN: Final = {
     *("SaslHandshake", "SaslAuthenticate", "DescribeAcls", "CreateAcls", "DeleteAcls"),
     *("DescribeUserScramCredentials", "AlterUserScramCredentials", "DescribeClientQuotas"),
+    *("GetTelemetrySubscriptions", "PushTelemetry"),
 }
 """The APIs that the gateway answers without a broker."""
 

@@ -13,6 +13,7 @@ from gateway.acls.standard import StandardAuthorizer
 from gateway.apis.table import APIS
 from gateway.catalog.entities import CatalogFormat
 from gateway.node_ids import NodeIdRanges
+from gateway.telemetry.telemetry import Telemetry
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
@@ -171,6 +172,7 @@ class World:
             authorizer=StandardAuthorizer() if setting.acls else None,
         )
         first.broker.new_id = IDS
+        first.worker.telemetry = Telemetry(now=lambda: 0.0)  # the same time in both worlds
         for topic in topics:
             first.broker.topics[topic] = FakeTopic(IDS().bytes, {})
         self._foreign_ids = [

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
+import gateway.telemetry.otlp  # noqa: F401  # no thread can load it, without a loop
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot

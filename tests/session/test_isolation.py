@@ -24,6 +24,7 @@ REPORT_SECONDS: Final = 2.0
 ANSWERED_HERE: Final = {
     *("AlterUserScramCredentials", "DescribeUserScramCredentials", "DescribeClientQuotas"),
     *("CreateAcls", "DescribeAcls", "DeleteAcls"),
+    *("GetTelemetrySubscriptions", "PushTelemetry"),
 }
 """The APIs of which no request reaches a broker."""
 

@@ -14,6 +14,9 @@ from tests.live.fuzz.values import Ref
 
 ANYTHING: Final = "(anything)"
 
+WITH_A_PLUGIN: Final = frozenset({"GetTelemetrySubscriptions", "PushTelemetry"})
+"""The APIs that a broker serves only with a plugin (KIP-714), so that nothing is compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:

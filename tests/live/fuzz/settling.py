@@ -66,12 +66,14 @@ def _creation(name: str, partitions: int) -> dict[str, Any]:
 
 
 def served_by_both(sides: Sequence[dict[int, tuple[int, int]]]) -> Served:
-    """The versions that both sides serve, of the gateway's APIs.
+    """The versions that both sides serve, of the gateway's APIs that brokers serve, too.
 
     v0 of Produce and similar versions that are only rejected are in neither.
     """
     served = {}
     for api in APIS.values():
+        if not all(api.key in side for side in sides):
+            continue
         ranges = [(api.first, api.last), *(side[api.key] for side in sides)]
         first, last = max(low for low, _ in ranges), min(high for _, high in ranges)
         served[api.name] = (first, last)

@@ -82,6 +82,8 @@ class _Comparison:
         """Compare every API and version that both sides serve."""
         served = await self._prepare()
         for api in APIS.values():
+            if api.name not in served:
+                continue
             first, last = served[api.name]
             for version in range(first, last + 1):
                 for case in cases(api.name, version):

@@ -21,6 +21,7 @@ from devkit.broker import KafkaCluster
 from devkit.broker_security import BrokerSecurity
 from gateway.acl_model import AclBinding
 from gateway.apis.table import APIS
+from tests.live.fuzz.differences import WITH_A_PLUGIN
 from tests.live.oracle.acl_sets import acl_sets, entries, patterns
 from tests.live.oracle.acl_sides import Side
 from tests.live.oracle.case_counts import CASES, SECONDS, oracle_settings
@@ -102,7 +103,7 @@ def versions_of(pair: Pair) -> dict[str, list[int]]:
     return {
         api.name: sorted(pair.kafka.versions(api.name) & pair.gateway.versions(api.name))
         for api in APIS.values()
-        if api.name not in LOGIN
+        if api.name not in LOGIN | WITH_A_PLUGIN
     }
 
 

@@ -1,0 +1,169 @@
+"""OTLP, in which clients push their metrics, by OpenTelemetry's own classes.
+
+The only module that knows them and protobuf. It is imported with the first push: both together
+take a worker some MiB, and most workers see no push.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    AggregationTemporality,
+    DataPointFlags,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+)
+
+from gateway.error_codes import INVALID_RECORD
+from gateway.telemetry.limits import MAX_ATTRIBUTES, MAX_LABEL, MAX_NAME
+from gateway.telemetry.prometheus_names import label_name
+from gateway.telemetry.series import (
+    NAME,
+    NOT_REQUESTED,
+    OF_CLIENT,
+    OTHER_TYPE,
+    OWN_LABELS,
+    Gathered,
+    Labels,
+)
+from gateway.telemetry.unpacking import Unreadable
+from protocol.pausing import paced, pause_point
+
+_EVERYTHING: Final = ("", "*")
+"""Both request all metrics, among others: Kafka's brokers respond with the second."""
+
+_EVERY: Final = 16
+"""Points between two pause points: some 0.2 ms."""
+
+
+def gathered(payload: bytes, requested: tuple[str, ...], most: int) -> Gathered:
+    """The series of a push, ``most`` at most, of the metrics that begin with a requested prefix.
+
+    ``payload`` is a MetricsData, which is read in one go; what is in it may take several slices.
+    Raises Unreadable if it is none.
+    """
+    data = MetricsData()
+    try:
+        data.ParseFromString(payload)
+    except DecodeError as error:
+        raise Unreadable(INVALID_RECORD) from error
+    found = Gathered(most)
+    is_requested = _prefixes(requested)
+    for resource in paced(data.resource_metrics):
+        _note_client(resource, found)
+        for scope in paced(resource.scope_metrics):
+            for metric in paced(scope.metrics):
+                _add(metric, is_requested, found)
+    return found
+
+
+def _note_client(resource: ResourceMetrics, found: Gathered) -> None:
+    """Take the labels of the client itself from a resource; clients send the same in each."""
+    for attribute in islice(resource.resource.attributes, MAX_ATTRIBUTES):
+        if attribute.key in OF_CLIENT and attribute.key not in found.of_client:
+            text = _text(attribute.value)
+            if text:
+                found.of_client[attribute.key] = text
+
+
+def _add(metric: Metric, is_requested: Callable[[str], bool], found: Gathered) -> None:
+    """Add the points of a metric, or count them as dropped."""
+    points, monotonic = _points(metric)
+    if points is None:
+        kind = metric.WhichOneof("data")
+        if kind is not None:
+            found.dropped[OTHER_TYPE] += len(getattr(metric, kind).data_points)
+        return
+    if not points:
+        return
+    if len(metric.name) > MAX_NAME:
+        found.dropped[NAME] += len(points)
+    elif not is_requested(metric.name):
+        found.dropped[NOT_REQUESTED] += len(points)
+    else:
+        for point in paced(points, _EVERY):
+            _add_point(metric.name, point, found, monotonic=monotonic)
+
+
+def _points(metric: Metric) -> tuple[Sequence[NumberDataPoint] | None, bool]:
+    """The points of a gauge or a cumulative sum, and whether the sum only grows; None for any other
+    metric. Clients are told that the gateway takes no deltas."""
+    match metric.WhichOneof("data"):
+        case "gauge":
+            return metric.gauge.data_points, False
+        case "sum":
+            cumulative = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
+            if metric.sum.aggregation_temporality == cumulative:
+                return metric.sum.data_points, metric.sum.is_monotonic
+    return None, False
+
+
+def _add_point(name: str, point: NumberDataPoint, found: Gathered, *, monotonic: bool) -> None:
+    kind = point.WhichOneof("value")
+    if kind is None or point.flags & DataPointFlags.DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK:
+        return
+    value = point.as_double if kind == "as_double" else float(point.as_int)
+    found.add(name, _labels(point.attributes), value, monotonic_sum=monotonic)
+
+
+def _labels(attributes: Iterable[KeyValue]) -> Labels:
+    """The labels of a point's attributes, by name. Values of attributes whose names become one are
+    joined, as Prometheus does it."""
+    labels: dict[str, str] = {}
+    for attribute in islice(attributes, MAX_ATTRIBUTES):
+        name, text = label_name(attribute.key[:MAX_LABEL]), _text(attribute.value)
+        if not name or not text or name in OWN_LABELS or name in OF_CLIENT:
+            continue
+        before = labels.get(name)
+        labels[name] = text if before is None else f"{before};{text}"[:MAX_LABEL]
+    return tuple(sorted(labels.items()))
+
+
+def _text(value: AnyValue) -> str:
+    """An attribute's value, cut; empty if it is no text and no number."""
+    match value.WhichOneof("value"):
+        case "string_value":
+            return value.string_value[:MAX_LABEL]
+        case "int_value":
+            return str(value.int_value)
+        case "bool_value":
+            return str(value.bool_value).lower()
+        case "double_value":
+            return repr(value.double_value)
+    return ""
+
+
+@lru_cache(maxsize=64)
+def _prefixes(requested: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a metric's name begins with one of the prefixes.
+
+    Prefixes that begin with another one are left out, so that among the others only the one that
+    sorts right before a name can be its prefix: clients decide how many names there are, and
+    tenants how many prefixes.
+    """
+    if any(one in requested for one in _EVERYTHING):
+        return lambda _: True
+    shortest: list[str] = []
+    for prefix in paced(sorted(set(requested))):
+        if not shortest or not prefix.startswith(shortest[-1]):
+            shortest.append(prefix)
+
+    def is_requested(name: str) -> bool:
+        at = bisect_right(shortest, name)
+        return at > 0 and name.startswith(shortest[at - 1])
+
+    pause_point()
+    return is_requested
+
+
+READER: Final = gathered
+"""At the end, so that nobody reads with a module that another push's thread is still loading."""

@@ -1,0 +1,169 @@
+"""A worker's telemetry from a request to what is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import subprocess
+import sys
+
+from gateway.client_metrics import Client, Requested
+from gateway.telemetry.instances import InstanceKey, Owner, Push
+from gateway.telemetry.series import read
+from gateway.telemetry.telemetry import Pusher, Telemetry
+from gateway.telemetry.told import ClientTold
+from tests.telemetry.payloads import attributes, gauge, point, pushed
+
+OWNER = Owner("kafka", "clients", "team-a", "User:alice")
+INSTANCE = bytes(range(16))
+EVERY_SECOND = Requested(("*",), 1_000, 7)
+METRICS = pushed(gauge("g", point(1.0, topic="t")), resource=attributes(group_id="app"))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def pusher(owner: Owner = OWNER) -> Pusher:
+    client = Client(INSTANCE, "app-1", "apache-kafka-java", "4.3.1", "10.0.0.1", 5000)
+    return Pusher(InstanceKey(owner, INSTANCE), client, owner.home)
+
+
+def take(telemetry: Telemetry, metrics: bytes, *, gzipped: bool = False, last: bool = False) -> int:
+    packed = gzip.compress(metrics) if gzipped else metrics
+    push = Push(7, int(gzipped), len(packed), last)
+    return asyncio.run(telemetry.take(pusher(), EVERY_SECOND, push, packed))
+
+
+def told(telemetry: Telemetry) -> list[ClientTold]:
+    return [ClientTold.of(1, kept) for kept in telemetry.store.tell()]
+
+
+def test_a_push_is_kept_with_the_labels_of_its_client() -> None:
+    telemetry = Telemetry(now=Clock())
+    assert take(telemetry, METRICS, gzipped=True) == 0
+    (client,) = told(telemetry)
+    assert client.labels == {
+        "namespace": "team-a",
+        "principal": "User:alice",
+        "listener": "clients",
+        "client_id": "app-1",
+        "client_instance_id": "AAECAwQFBgcICQoLDA0ODw",
+        "group_id": "app",
+    }
+    assert {name: list(read(text)) for name, text in client.families.items()} == {
+        "g:kafka_client_g": [({"topic": "t"}, 1.0)]
+    }
+    assert ClientTold.from_json(client.to_json()) == client
+
+
+def test_a_push_takes_the_place_of_the_one_before() -> None:
+    clock = Clock()
+    telemetry = Telemetry(now=clock)
+    take(telemetry, METRICS)
+    clock.now = 1.0
+    assert take(telemetry, pushed(gauge("h", point(2.0)))) == 0
+    assert [list(client.families) for client in told(telemetry)] == [["g:kafka_client_h"]]
+    clock.now = 2.0
+    assert take(telemetry, b"") == 0
+    assert told(telemetry) == []
+
+
+def test_a_push_that_cannot_be_read_leaves_the_one_before() -> None:
+    clock = Clock()
+    telemetry = Telemetry(now=clock)
+    take(telemetry, METRICS)
+    clock.now = 1.0
+    assert take(telemetry, b"\x0f") == 87
+    assert len(told(telemetry)) == 1
+    clock.now = 2.4
+    assert len(told(telemetry)) == 1
+    clock.now = 2.5
+    assert told(telemetry) == []
+
+
+def test_a_push_too_early_is_not_read() -> None:
+    telemetry = Telemetry(now=Clock())
+    take(telemetry, METRICS)
+    assert take(telemetry, pushed(gauge("h", point(2.0)))) == 89
+    assert [list(client.families) for client in told(telemetry)] == [["g:kafka_client_g"]]
+
+
+def test_the_last_push_is_told_once() -> None:
+    telemetry = Telemetry(now=Clock())
+    assert take(telemetry, METRICS, last=True) == 0
+    assert len(told(telemetry)) == 1
+    assert told(telemetry) == []
+
+
+def test_an_empty_last_push_ends_what_was_pushed_before() -> None:
+    clock = Clock()
+    telemetry = Telemetry(now=clock)
+    take(telemetry, METRICS)
+    clock.now = 1.0
+    assert take(telemetry, b"", last=True) == 0
+    assert len(told(telemetry)) == 1
+    assert told(telemetry) == []
+
+
+def test_what_is_dropped_is_counted() -> None:
+    telemetry = Telemetry(max_series=1, now=Clock())
+    take(telemetry, pushed(gauge("g", point(1.0, a="1"), point(1.0, a="2"))))
+    assert telemetry.take_rows() == [("client_telemetry_dropped", ("series",), 1)]
+    assert telemetry.take_rows() == []
+
+
+LOADED = """
+import asyncio, sys
+from gateway.processes import worker
+from gateway.client_metrics import Client, Requested
+from gateway.telemetry.instances import InstanceKey, Owner, Push
+from gateway.telemetry.telemetry import Pusher, Telemetry
+telemetry = Telemetry()
+key = InstanceKey(Owner("", "", "", ""), bytes(range(16)))
+pusher = Pusher(key, Client(key.instance_id, "", "", "", "", 0), "")
+wanted = Requested(("*",), 1_000, 7)
+telemetry.get(key, wanted)
+heavy = ("google.protobuf", "opentelemetry")
+print([name for name in heavy if name in sys.modules])
+code = asyncio.run(telemetry.take(pusher, wanted, Push(7, 0, 2, False), bytes([10, 0])))
+print(code, [name for name in heavy if name in sys.modules])
+"""
+
+
+AT_ONCE = """
+import asyncio
+from gateway.client_metrics import Client, Requested
+from gateway.telemetry.instances import InstanceKey, Owner, Push
+from gateway.telemetry.telemetry import Pusher, Telemetry
+telemetry = Telemetry()
+wanted = Requested(("*",), 1_000, 7)
+
+async def push(number):
+    key = InstanceKey(Owner("", "", "", ""), number.to_bytes(16, "big"))
+    pusher = Pusher(key, Client(key.instance_id, "", "", "", "", 0), "")
+    await asyncio.sleep(number / 1_000)
+    return await telemetry.take(pusher, wanted, Push(7, 0, 2, False), bytes([10, 0]))
+
+async def main():
+    print(set(await asyncio.gather(*map(push, range(2, 100)))), len(telemetry.store))
+
+asyncio.run(main())
+"""
+
+
+def test_pushes_wait_while_protobuf_is_loaded() -> None:
+    """Each of them comes a millisecond after the one before."""
+    ran = subprocess.run(
+        [sys.executable, "-c", AT_ONCE], check=True, capture_output=True, text=True
+    )
+    assert ran.stdout.strip() == "{0} 98"
+
+
+def test_protobuf_is_loaded_with_the_first_push() -> None:
+    ran = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True, text=True)
+    assert ran.stdout.splitlines() == ["[]", "0 ['google.protobuf', 'opentelemetry']"]
