@@ -23,7 +23,8 @@ from tests.live.support.share_workers import Member
 pytestmark = pytest.mark.long("kills")
 """The heartbeats in which members hear of a change are outwaited."""
 
-SOON: Final = {"metadata.max.age.ms": "1000"}
+SOON: Final = {"metadata.max.age.ms": "1000", "allow.auto.create.topics": "false"}
+"""Members notice a change soon, and make none of the topics that they name."""
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,11 @@ def test_acknowledgements_locks_and_delivery_counts(
         await_all("accept", "slow")
     counts = {name: workers.counts(name, *ENDS) for name in places}
     for name in places:
+        # Java may have fetched the record anew while its application slept: then the late
+        # acknowledgement is of that delivery, and holds.
+        late = [("failed", "slow", 1, "InvalidRecordStateException"), ("accept", "slow", 1, "")]
+        assert sum(counts[name].pop(each, 0) for each in late) == 1
+    for name in places:
         assert all(each["value"].endswith(f"-{name}") for each in workers.of(name) if each["value"])
         assert {each["topic"] for each in workers.of(name)} <= {TOPIC, ""}
         assert workers.errors(name) == set()
@@ -83,4 +88,3 @@ def test_acknowledgements_locks_and_delivery_counts(
     assert counts["team-a"] == counts["direct"]
     assert counts["team-b"] == counts["direct"]
     assert counts["direct"]["take", "slow", 2, ""] == 1
-    assert counts["direct"]["failed", "slow", 1, "InvalidRecordStateException"] == 1
