@@ -93,7 +93,8 @@ class Place:
         return [self._rights[name] for name in names]
 
     def _listed(self, right: Right) -> list[AclBinding]:
-        return self._admin.describe_acls(_filter(right)).result(clients.SECONDS)
+        found: list[AclBinding] = self._admin.describe_acls(_filter(right)).result(clients.SECONDS)
+        return found
 
 
 def _filter(right: Right) -> AclBindingFilter:

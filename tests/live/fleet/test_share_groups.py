@@ -40,7 +40,7 @@ def worked(
     with share_workers.share_workers(directory, *members) as workers:
         workers.await_more(topic, "accept", BEFORE)
         meanwhile(workers)
-        share_workers.await_done(kafka, topic, topic, len(VALUES))
+        share_workers.await_done(kafka, topic, topic)
     return workers.outcome(topic), workers
 
 

@@ -100,7 +100,7 @@ def test_a_broker_that_is_killed(
             assert len(workers.values(name, "accept")) < len(VALUES), "it was over before"
         for name in places:
             group, flat = f"{prefixes[name]}{groups[name]}", f"{prefixes[name]}{topic}"
-            share_workers.await_done(kafka, group, flat, len(VALUES))
+            share_workers.await_done(kafka, group, flat)
     kafka.restart_broker(failing)
     for name in places:
         outcome = workers.outcome(name)

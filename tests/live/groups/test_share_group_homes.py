@@ -84,7 +84,7 @@ def test_acknowledgements_locks_and_delivery_counts(
         assert all(each["value"].endswith(f"-{name}") for each in workers.of(name) if each["value"])
         assert {each["topic"] for each in workers.of(name)} <= {TOPIC, ""}
         assert workers.errors(name) == set()
-        share_workers.await_done(kafka, f"{prefixes[name]}{GROUP}", f"{prefixes[name]}{TOPIC}", 7)
+        share_workers.await_done(kafka, f"{prefixes[name]}{GROUP}", f"{prefixes[name]}{TOPIC}")
     assert counts["team-a"] == counts["direct"]
     assert counts["team-b"] == counts["direct"]
     assert counts["direct"]["take", "slow", 2, ""] == 1

@@ -81,7 +81,7 @@ def interrupted(
         workers.await_more("", "accept", BEFORE)
         interrupt()
         assert len(workers.values("", "accept")) < COUNT, "it was over before the interruption"
-        share_workers.await_done(kafka, f"{prefix}{group}", f"{prefix}{topic}", COUNT)
+        share_workers.await_done(kafka, f"{prefix}{group}", f"{prefix}{topic}")
     return workers.outcome(""), workers
 
 

@@ -159,24 +159,24 @@ def from_the_beginning(kafka: KafkaCluster, *groups: str) -> None:
         java_tools.configs(kafka.bootstrap_servers, "--alter", *of_group, *added)
 
 
-def start_offset(kafka: KafkaCluster, group: str, topic: str) -> int:
-    """The first offset of partition 0 that a share group (flat names) has not done with; -1 while
-    no broker responds with it."""
+def lag(kafka: KafkaCluster, group: str, topic: str) -> int:
+    """The records of partition 0 that a share group (flat names) has not done with; -1 while no
+    broker responds with that. The group's start offset is written behind acknowledgements."""
     asked = [{"group_id": group, "topics": [{"topic_name": topic, "partitions": [0]}]}]
     for address in kafka.bootstrap_servers.split(","):
         with Wire(address) as wire:
-            (found,) = wire.ask("DescribeShareGroupOffsets", 0, groups=asked).groups
+            (found,) = wire.ask("DescribeShareGroupOffsets", 1, groups=asked).groups
         if int(found.error_code) == 0:
             (partition,) = found.topics[0].partitions
             if int(partition.error_code) == 0:
-                return int(partition.start_offset)
+                return int(partition.lag)
     return -1
 
 
-def await_done(kafka: KafkaCluster, group: str, topic: str, count: int) -> None:
-    """Wait until brokers have all of ``count`` records of partition 0 as acknowledged."""
-    what = f"{count} records of {topic} acknowledged in {group}"
-    wait_until(lambda: start_offset(kafka, group, topic) == count, what, clients.SECONDS)
+def await_done(kafka: KafkaCluster, group: str, topic: str) -> None:
+    """Wait until brokers have every record of partition 0 as acknowledged."""
+    what = f"every record of {topic} acknowledged in {group}"
+    wait_until(lambda: lag(kafka, group, topic) == 0, what, clients.SECONDS)
 
 
 def produce(servers: str, topic: str, values: list[str]) -> None:
