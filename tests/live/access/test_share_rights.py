@@ -161,6 +161,7 @@ def test_a_right_that_is_revoked(
         if "group" not in taken:
             for place in places:
                 place.grant(*taken)
+            for place in places:
                 workers.await_values(place.topic, "accept", "slow", "two")
     direct, here = (workers.counts(place.topic) for place in places)
     assert here == direct
