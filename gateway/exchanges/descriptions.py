@@ -1,4 +1,5 @@
-"""Brokers' descriptions of KIP-848 groups, requested over clients' own connections."""
+"""Brokers' descriptions of KIP-848 groups and of share groups, requested over clients' own
+connections."""
 
 from __future__ import annotations
 
@@ -17,25 +18,28 @@ class Descriptions:
     requested after all of them had arrived, so no member can have changed elsewhere since."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, asyncio.Future[Any]] = {}
+        self._asked: dict[tuple[str, str], asyncio.Future[Any]] = {}
 
-    async def of(self, group_id: str, ask: Ask) -> Any:
-        """The description of a group (its flat id), requested after this call. Raises whatever
-        ``ask`` raises."""
-        earlier = self._asked.get(group_id)
+    async def of(
+        self, group_id: str, ask: Ask, name: str = DESCRIBE, version: int = DESCRIBE_VERSION
+    ) -> Any:
+        """The description of a group (its flat id) by the request with this ``name``, requested
+        after this call. Raises whatever ``ask`` raises."""
+        key = (name, group_id)
+        earlier = self._asked.get(key)
         if earlier is not None:
             await asyncio.wait([earlier])
-            later = self._asked.get(group_id)
+            later = self._asked.get(key)
             if later is not None and (found := await asyncio.shield(later)) is not None:
                 return found
-        mine = self._asked[group_id] = asyncio.get_running_loop().create_future()
+        mine = self._asked[key] = asyncio.get_running_loop().create_future()
         found = None
         try:
-            request = messages.message_class(DESCRIBE, DESCRIBE_VERSION)
+            request = messages.message_class(name, version)
             wanted = messages.build(request, group_ids=(group_id,))
-            found = (await ask(DESCRIBE, DESCRIBE_VERSION, wanted)).groups[0]
+            found = (await ask(name, version, wanted)).groups[0]
         finally:
-            if self._asked.get(group_id) is mine:
-                del self._asked[group_id]
+            if self._asked.get(key) is mine:
+                del self._asked[key]
             mine.set_result(found)
         return found

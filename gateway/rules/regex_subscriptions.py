@@ -1,4 +1,5 @@
-"""Subscriptions of group members by regular expression (KIP-848), evaluated by the gateway.
+"""Subscriptions of group members, by regular expression (KIP-848), which the gateway evaluates, and
+by name (KIP-848 and KIP-932).
 
 A broker would match a client's expression against the flat names of every namespace. So the gateway
 matches it against the names that the client may see, subscribes the member to the matches by name,

@@ -28,6 +28,8 @@ from protocol import messages
 from protocol.messages import element_class
 from tests.rules.heartbeats import heartbeat
 
+API, HEARTBEAT = "ConsumerGroupDescribe", "ConsumerGroupHeartbeat"
+
 SHOWN: Mapping[bytes, str] = {
     b"team-a..orders": "a:orders",
     b"team-a..users": "a:users",
@@ -164,7 +166,7 @@ def test_a_mark_is_never_longer_than_a_string() -> None:
 
 def test_a_heartbeat_that_says_no_names_gets_none() -> None:
     body = heartbeat(5)
-    assert with_mark(1, body, Member(pattern="a:.*"), {}, SPELLINGS) == body
+    assert with_mark(HEARTBEAT, 1, body, Member(pattern="a:.*"), {}, SPELLINGS) == body
 
 
 def described(names: Sequence[str], regex: str | None = None) -> bytes:
@@ -181,10 +183,10 @@ def described(names: Sequence[str], regex: str | None = None) -> bytes:
 def test_clients_are_not_shown_marks() -> None:
     at_broker = kept(["a:missing", "a:orders"], "", "a:orders")
     assert any(map(is_mark, at_broker))
-    body, expressions = without_marks(1, described(at_broker))
+    body, expressions = without_marks(API, 1, described(at_broker))
     assert body == described(flats("a:orders"))
     assert not expressions
-    assert without_marks(1, body) == (body, {})
+    assert without_marks(API, 1, body) == (body, {})
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_clients_are_not_shown_marks() -> None:
 def test_clients_are_shown_expressions(named: list[str], shown: list[str]) -> None:
     """As a broker shows them: beside the names in the client's own subscription."""
     at_broker = kept(named, "a:.*", "a:orders", "a:users")
-    body, expressions = without_marks(1, described(at_broker))
+    body, expressions = without_marks(API, 1, described(at_broker))
     assert body == described(flats(*shown))
     assert expressions == {(0, "m"): "a:.*"}
     assert with_expressions(1, body, expressions) == described(flats(*shown), "a:.*")
@@ -212,7 +214,7 @@ def test_clients_are_shown_expressions(named: list[str], shown: list[str]) -> No
     ids=["too long", "a list", "no text", "no names", "two"],
 )
 def test_all_names_are_shown_where_the_mark_says_no_expression(marks: list[str]) -> None:
-    body, expressions = without_marks(1, described([*flats("a:orders"), *marks]))
+    body, expressions = without_marks(API, 1, described([*flats("a:orders"), *marks]))
     assert (body, expressions) == (described(flats("a:orders")), {})
 
 
@@ -237,5 +239,5 @@ def test_a_mark_that_holds_what_no_message_can_is_not_shown() -> None:
     """Otherwise no client could describe the group through the gateway, because the connection
     would end."""
     at_broker = [*flats("a:orders"), mark_with(regex=HALF)]
-    body, expressions = without_marks(1, described(at_broker))
+    body, expressions = without_marks(API, 1, described(at_broker))
     assert (body, expressions) == (described(flats("a:orders")), {})

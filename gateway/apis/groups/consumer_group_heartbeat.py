@@ -10,7 +10,6 @@ that flat names cannot express, so that the member can go on at another gateway.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from gateway.apis import generic, walking
@@ -18,17 +17,14 @@ from gateway.apis.counting import TOPIC_ID, report_rejections
 from gateway.apis.groups import recalled_members, subscriptions
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names, without_partitions
-from gateway.apis.groups.member_mark import with_mark
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
-from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import DESCRIBE, READ, Do, Needs
 from gateway.rules.group_members import KnownNames
-from gateway.rules.heartbeat_outcomes import Forward as Decided
-from gateway.rules.heartbeat_outcomes import Sent, Unheard
+from gateway.rules.heartbeat_outcomes import Unheard
 from gateway.rules.rename import Rejections
 from protocol import messages
 from protocol.pausing import eased
@@ -40,13 +36,6 @@ _KEEPS_TO_ONE: Final = (
     "groups of the consumer protocol (KIP-848) keep to one; use group.protocol=classic to read from"
     " several"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SentHeartbeat(Kept):
-    """The forwarded heartbeat, in the form that the worker's regular expressions need."""
-
-    sent: Sent
 
 
 def request(
@@ -77,7 +66,7 @@ def request(
         body,
         lambda: _known_names(state),
         scope=state.view.settings.scope,
-        reach=lambda name: _flat_of(state, name),
+        reach=lambda name: subscriptions.flat_of(state, name),
         meaning=(state.view.snapshot.version, state.view.closed),
         heard=recalled_members.heard(state),
         has_regex=plan.version >= FIRST_WITH_REGEX,
@@ -87,7 +76,7 @@ def request(
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, buf[start:end], outcome)
     if outcome.sent is not None:
-        exchange.kept = SentHeartbeat(outcome.sent)
+        exchange.kept = subscriptions.SentHeartbeat(outcome.sent)
     seen: set[bytes] = set()
     body = without_names(
         plan.name,
@@ -99,22 +88,9 @@ def request(
         body = without_partitions(plan.version, body, rejections.topics)
     forwarded = generic.forward_renamed(state, exchange, body)
     remember_spelling(state, exchange.spelled)
-    return _marked(state, forwarded, outcome)
-
-
-def _marked(state: ConnectionState, sent: Forward, decided: Decided) -> Forward:
-    """The heartbeat with its member's mark, if it subscribes a member that needs a mark."""
-    member, version = decided.subscribes, sent.plan.version
-    if (
-        member is None
-        or decided.sent is None
-        or version < FIRST_WITH_REGEX
-        or recalled_members.heard(state) is None
-    ):
-        return sent
-    spellings = recalled_members.spellings(state)
-    body = with_mark(version, sent.body, member, decided.sent.reached, spellings)
-    return Forward(sent.plan, body)
+    if plan.version < FIRST_WITH_REGEX:
+        return forwarded
+    return recalled_members.marked(state, forwarded, outcome)
 
 
 def response(
@@ -124,7 +100,7 @@ def response(
     client's subscription."""
     plan = exchange.plan
     exchange.spelled = state.spelled
-    if isinstance(exchange.kept, SentHeartbeat):
+    if isinstance(exchange.kept, subscriptions.SentHeartbeat):
         answer = messages.parse("ConsumerGroupHeartbeatResponse", plan.version, buf[start:end])
         state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
     spans = walking.response_spans(plan, buf, start, end)
@@ -139,13 +115,6 @@ def _known_names(state: ConnectionState) -> KnownNames:
     """The topics that the client may see, as of now."""
     listing = state.listing()
     return KnownNames(listing.version, lambda: listing.names)
-
-
-def _flat_of(state: ConnectionState, name: str) -> bytes | None:
-    """The flat name of a member's topic, even of a frozen topic: the member keeps the topic until
-    the name changes hands."""
-    found = state.view.subscribed(name.encode())
-    return None if isinstance(found, Denied) else found.flat
 
 
 API = Api(

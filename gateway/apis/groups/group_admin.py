@@ -102,7 +102,7 @@ def describe_response(
     """Restore the names, and the expressions of members that subscribed through a gateway; withhold
     groups that read topics which the client may not describe."""
     access, plan, version = state.access, exchange.plan, exchange.plan.version
-    body, expressions = without_marks(version, buf[start:end])
+    body, expressions = without_marks(plan.name, version, buf[start:end])
     if access.authorizes:
         body = withhold(plan.name, version, body, _hidden(access))
     shown = generic.restored_body(state, exchange, body)
@@ -112,11 +112,14 @@ def describe_response(
 def describe_share_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the names; withhold groups that read topics which the client may not describe."""
-    if not state.access.authorizes:
+    """Restore the names; withhold groups that read topics which the client may not describe. Their
+    members have no expressions."""
+    plan, sent = exchange.plan, buf[start:end]
+    body, _ = without_marks(plan.name, plan.version, sent)
+    if state.access.authorizes:
+        body = withhold(plan.name, plan.version, body, _hidden(state.access))
+    elif body == sent:
         return generic.response(state, exchange, buf, start, end)
-    plan = exchange.plan
-    body = withhold(plan.name, plan.version, buf[start:end], _hidden(state.access))
     return generic.restored_body(state, exchange, body)
 
 

@@ -1,12 +1,12 @@
-"""The mark of a KIP-848 member: an extra name by which its broker keeps the whole subscription, so
-that any gateway can go on with the member.
+"""The mark of a member of a KIP-848 group or a share group: an extra name by which its broker keeps
+the whole subscription, so that any gateway can go on with the member.
 
 A broker has the flat names that the gateway subscribed a member to. If these names do not hold the
 whole subscription (an expression, a name that reaches no topic yet, a link, a moved topic), the
 gateway subscribes to one more name: the mark, which holds the rest. No topic can have this name,
 and clients never see it. Another gateway, or another worker, recalls the member by
-ConsumerGroupDescribe. A client that describes a group gets the expression of the mark, as it would
-get a member's expression from a broker.
+ConsumerGroupDescribe or ShareGroupDescribe. A client that describes a group gets the expression of
+the mark, as it would get a member's expression from a broker.
 """
 
 from __future__ import annotations
@@ -60,13 +60,19 @@ def is_mark(name: str) -> bool:
 
 
 def with_mark(
-    version: int, body: bytes, member: Member, reached: Mapping[bytes, str], spellings: Spellings
+    api: str,
+    version: int,
+    body: bytes,
+    member: Member,
+    reached: Mapping[bytes, str],
+    spellings: Spellings,
 ) -> bytes:
-    """A heartbeat (flat names) that subscribes a member, with a mark if the member needs one.
+    """A heartbeat of ``api`` (flat names) that subscribes a member, with a mark if the member needs
+    one.
 
     ``reached`` maps flat names to the client's names. Raises ProtocolError.
     """
-    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    request = messages.parse(f"{api}Request", version, body)
     flats = request.subscribed_topic_names
     mark = None if flats is None else mark_of(member, flats, reached, spellings)
     if mark is None:
@@ -161,13 +167,13 @@ Expressions = Mapping[tuple[int, str], str]
 """The expressions of described members, by the position of the group and the member id."""
 
 
-def without_marks(version: int, body: bytes) -> tuple[bytes, Expressions]:
-    """A ConsumerGroupDescribeResponse without marks, and the marks' expressions. A member with
-    an expression keeps the names that its client named, as on a broker, and loses names that only
-    the expression matches. Raises ProtocolError."""
+def without_marks(api: str, version: int, body: bytes) -> tuple[bytes, Expressions]:
+    """The response of ``api`` (ConsumerGroupDescribe, ShareGroupDescribe) without marks, and the
+    marks' expressions. A member with an expression keeps the names that its client named, as on a
+    broker, and loses names that only the expression matches. Raises ProtocolError."""
     if PREFIX.encode() not in body:
         return body, {}
-    response = messages.parse(_DESCRIBED, version, body)
+    response = messages.parse(f"{api}Response", version, body)
     expressions: dict[tuple[int, str], str] = {}
     groups = []
     for at, group in enumerate(response.groups):

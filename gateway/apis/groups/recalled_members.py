@@ -1,5 +1,6 @@
-"""KIP-848 members that come from another gateway or worker: the gateway queries their broker, over
-the client's own broker connection, so that they go on without joining again.
+"""Members of KIP-848 groups and of share groups that come from another gateway or worker: the
+gateway queries their broker, over the client's own broker connection, so that they go on without
+joining again.
 
 If a login passes through, brokers decide over the client's names, and a mark is not such a name:
 these members join again, and so do members of a volume other than their node's.
@@ -7,10 +8,11 @@ these members join again, and so do members of a volume other than their node's.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from gateway.apis.groups.member_mark import Spellings, recall
+from gateway.apis.groups.member_mark import Spellings, recall, with_mark
 from gateway.brokers.login_exchange import Ask
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -19,12 +21,17 @@ from gateway.error_codes import (
     GROUP_ID_NOT_FOUND,
     NOT_COORDINATOR,
 )
-from gateway.exchanges.exchange import Prepare
+from gateway.exchanges.descriptions import DESCRIBE, DESCRIBE_VERSION
+from gateway.exchanges.exchange import Forward, Prepare
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.group_members import Member, MemberKey
+from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Unknown
 from gateway.rules.regex_subscriptions import hear
 from gateway.views.access import READ
+
+_REGEX: Final = "subscribed_topic_regex"
+"""Members of share groups have no expressions."""
 
 _SAID_BY_THE_BROKER: Final = frozenset(
     {
@@ -57,18 +64,38 @@ def spellings(state: ConnectionState) -> Spellings:
     return Spellings(state.view.settings.scope, state.view.spell, moved)
 
 
-def recalling(state: ConnectionState, key: MemberKey) -> Prepare:
-    """Query the broker for a member's subscription, and pass it to the worker."""
+def marked(state: ConnectionState, sent: Forward, decided: Decided) -> Forward:
+    """A heartbeat (flat names) with its member's mark, if it subscribes a member that needs a
+    mark."""
+    member = decided.subscribes
+    if member is None or decided.sent is None or heard(state) is None:
+        return sent
+    plan, reached = sent.plan, decided.sent.reached
+    body = with_mark(plan.name, plan.version, sent.body, member, reached, spellings(state))
+    return Forward(plan, body)
+
+
+def recalling(
+    state: ConnectionState, key: MemberKey, name: str = DESCRIBE, version: int = DESCRIBE_VERSION
+) -> Prepare:
+    """Query the broker for a member's subscription, by the request with this ``name``, and pass it
+    to the worker."""
     assert state.ask_broker is not None
-    return Prepare(partial(_recall, state, key, state.ask_broker))
+    described = partial(state.worker.descriptions.of, name=name, version=version)
+    return Prepare(partial(_recall, state, key, state.ask_broker, described))
 
 
-async def _recall(state: ConnectionState, key: MemberKey, ask: Ask) -> None:
+async def _recall(
+    state: ConnectionState,
+    key: MemberKey,
+    ask: Ask,
+    described: Callable[[str, Ask], Awaitable[Any]],
+) -> None:
     _, group_id, member_id = key
     flat = state.access.group(READ, group_id.encode())
     found: Member | Unknown = Unknown.FENCE
     if not isinstance(flat, Denied):
-        group = await state.worker.descriptions.of(flat.decode(), ask)
+        group = await described(flat.decode(), ask)
         found = _found(state, group, member_id)
     if isinstance(found, Member):
         hear(state.heard, key)
@@ -81,7 +108,7 @@ def _found(state: ConnectionState, group: Any, member_id: str) -> Member | Unkno
         return Unknown.FORWARD if code in _SAID_BY_THE_BROKER else Unknown.FENCE
     for member in group.members:
         if member.member_id == member_id:
-            names = member.subscribed_topic_names
-            member = recall(names, member.subscribed_topic_regex, spellings(state))
+            names, regex = member.subscribed_topic_names, getattr(member, _REGEX, None)
+            member = recall(names, regex, spellings(state))
             return Unknown.FENCE if member is None else member
     return Unknown.FORWARD

@@ -1,9 +1,11 @@
 """ShareGroupHeartbeat and the offsets of share groups (APIs 76 and 90 to 92, KIP-932).
 
 A heartbeat needs READ on the group and DESCRIBE on every named topic; a single denied topic rejects
-it, and so does a link that is named beside its topic. Topics that cannot exist are left out. A
-topic outside the group's volume is INVALID_REQUEST. Offsets are described with DESCRIBE on group
-and topic, altered with READ on both, and deleted with DELETE on the group and READ on the topic.
+it, and so does a link that is named beside its topic. Topics that cannot exist are left out, and
+named to the broker once they can. A member one of whose topics was moved joins again
+(FENCED_MEMBER_EPOCH), and a mark lets it go on at another gateway (``member_mark``). A topic
+outside the group's volume is INVALID_REQUEST. Offsets are described with DESCRIBE on group and
+topic, altered with READ on both, and deleted with DELETE on the group and READ on the topic.
 Records of share groups: ``gateway.apis.share_records``.
 """
 
@@ -13,9 +15,10 @@ from typing import Final
 
 from gateway.apis import generic, walking
 from gateway.apis.counting import report_rejections
-from gateway.apis.groups import subscriptions
+from gateway.apis.groups import recalled_members, subscriptions
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names
+from gateway.decision import Denied
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
@@ -30,18 +33,26 @@ from gateway.rules.declaration import (
     Topics,
     TopicShape,
 )
+from gateway.rules.group_members import NO_NAMES
+from gateway.rules.heartbeat_outcomes import Forward as Decided
+from gateway.rules.heartbeat_outcomes import Unheard
 from gateway.rules.rename import Rejections
+from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
 
 _KEEPS_TO_ONE: Final = "share groups keep to one volume"
+
+_DESCRIBE: Final = ("ShareGroupDescribeRequest", 1)
+"""What a worker queries the broker by for a member that it has not heard of."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Forward the subscription without names that cannot exist, because Kafka lets a consumer name
-    such topics."""
+    such topics. A member names its topics when it joins, and never again: what these names lead to
+    later, the gateway notices at any of its heartbeats."""
     plan, body = exchange.plan, buf[start:end]
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = walking.request_spans(plan, buf, start, end)
@@ -56,21 +67,50 @@ def request(
     if forbidden is not None:
         report_rejections(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, body, next(iter(forbidden.values())))
+    outcome = _decided(state, plan.version, body)
+    if isinstance(outcome, Unheard):
+        return recalled_members.recalling(state, outcome.member, *_DESCRIBE)
+    if isinstance(outcome, Denied):
+        return generic.answer_error(exchange, body, outcome)
+    if outcome.sent is not None:
+        exchange.kept = subscriptions.SentHeartbeat(outcome.sent)
     seen: set[bytes] = set()
     body = without_names(
-        plan.name, plan.version, body, lambda name: subscriptions.unwanted(state, name, seen)
+        plan.name,
+        plan.version,
+        outcome.body,
+        lambda name: subscriptions.unwanted(state, name, seen),
     )
     forwarded = generic.forward_renamed(state, exchange, body)
     remember_spelling(state, exchange.spelled)
-    return forwarded
+    return recalled_members.marked(state, forwarded, outcome)
+
+
+def _decided(state: ConnectionState, version: int, body: bytes) -> Decided | Denied | Unheard:
+    """What becomes of a heartbeat by what the worker knows of its member."""
+    heard = recalled_members.heard(state)
+    return state.worker.regexes.on_request(
+        messages.parse("ShareGroupHeartbeatRequest", version, body),
+        body,
+        lambda: NO_NAMES,
+        scope=("share groups", state.view.settings.scope),
+        reach=lambda name: subscriptions.flat_of(state, name),
+        meaning=(state.view.snapshot.version, state.view.closed),
+        heard=heard,
+        has_regex=heard is not None,  # else members that are not known are left to the broker
+    )
 
 
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the topic ids that belong to the names of this client's subscription."""
+    """Note that a membership has ended; restore the topic ids that belong to the names of this
+    client's subscription."""
     plan = exchange.plan
     exchange.spelled = state.spelled
+    if isinstance(exchange.kept, subscriptions.SentHeartbeat):
+        answer = messages.parse("ShareGroupHeartbeatResponse", plan.version, buf[start:end])
+        state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
     spans = walking.response_spans(plan, buf, start, end)
     hidden = subscriptions.hidden_ids(state, spans)
     if not hidden:

@@ -4,15 +4,33 @@ groups (KIP-932): the topics that reject the heartbeat, and the topics that a me
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.heartbeat_outcomes import Sent
 from gateway.rules.rename import one_by_link
 from gateway.views.access import DESCRIBE
 from gateway.views.authorized_access import ACL_RULE
 from protocol.pausing import eased
 from protocol.walkers import Span
+
+
+@dataclass(frozen=True, slots=True)
+class SentHeartbeat(Kept):
+    """The forwarded heartbeat, in the form in which the worker remembers its member."""
+
+    sent: Sent
+
+
+def flat_of(state: ConnectionState, name: str) -> bytes | None:
+    """The flat name of a member's topic, even of a frozen topic: the member keeps the topic until
+    the name changes hands."""
+    found = state.view.subscribed(name.encode())
+    return None if isinstance(found, Denied) else found.flat
 
 
 def hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:

@@ -11,7 +11,7 @@ import pytest
 from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
-from tests.live.support import clients, java_tools
+from tests.live.support import clients, java_tools, share_workers
 
 Names = Callable[[str], str]
 
@@ -32,14 +32,6 @@ def counts(events: list[dict[str, Any]]) -> Counter[tuple[str, str, int]]:
     return Counter((each["event"], each["value"], each["delivery"]) for each in events[1:])
 
 
-def from_the_beginning(kafka: KafkaCluster, *groups: str) -> None:
-    """Let share groups (flat names) begin at the first record."""
-    for group in groups:
-        of_group = ["--entity-type", "groups", "--entity-name", group]
-        added = ["--add-config", "share.auto.offset.reset=earliest"]
-        java_tools.configs(kafka.bootstrap_servers, "--alter", *of_group, *added)
-
-
 @pytest.mark.parametrize("listener", ["home-a", "colon", "legal"])
 def test_records_as_direct(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names, listener: str
@@ -52,7 +44,7 @@ def test_records_as_direct(
     clients.create(direct, plain)
     clients.await_stored(kafka, f"team-a..{name}")
     flat_group = f"team-a..{group}" if listener == "home-a" else group
-    from_the_beginning(kafka, flat_group, plain)
+    share_workers.from_the_beginning(kafka, flat_group, plain)
     clients.produce(servers, topic, VALUES)
     clients.produce(direct, plain, VALUES)
     there = share_consume(direct, plain, len(VALUES), plain)
@@ -67,7 +59,7 @@ def test_two_homes_with_groups_and_topics_of_one_name(
     """Each member gets the records of its own home; neither group shows in the other's."""
     homes = {"team-a": "home-a", "team-b": "home-b"}
     topic, group = unique("queue"), unique("workers")
-    from_the_beginning(kafka, *(f"{namespace}..{group}" for namespace in homes))
+    share_workers.from_the_beginning(kafka, *(f"{namespace}..{group}" for namespace in homes))
     for namespace, listener in homes.items():
         servers = gateway.bootstrap_servers(listener)
         clients.create(servers, topic)
@@ -86,7 +78,7 @@ def test_the_tool_of_share_groups(home_a: str, kafka: KafkaCluster, unique: Name
     flat, flat_group = f"team-a..{topic}", f"team-a..{group}"
     clients.create(home_a, topic)
     clients.await_stored(kafka, flat)
-    from_the_beginning(kafka, flat_group)
+    share_workers.from_the_beginning(kafka, flat_group)
     clients.produce(home_a, topic, ["one", "two", "three"])
     assert len(share_consume(home_a, group, 3, topic)) == 4
     direct = kafka.bootstrap_servers
