@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from gateway.decision import Denied
 from gateway.rules import item_lists
@@ -25,6 +25,8 @@ from gateway.rules.topic_entries import (
 from protocol import messages
 from protocol.messages import changed, element_class, has_field, make
 from protocol.pausing import eased, paced
+
+_NO_ID: Final = bytes(16)
 
 ACKS_NONE = 0
 
@@ -257,10 +259,12 @@ def _without(holder: Any, path: tuple[str, ...], hidden: Collection[bytes]) -> A
 
 
 def _is(entry: Any, hidden: Collection[bytes]) -> bool:
+    """Whether a topic, its id or its name is hidden. kio reads an id of zeros as None."""
     if isinstance(entry, str):
         return entry.encode() in hidden
-    topic_id = getattr(entry, TOPIC_ID, None)
-    if topic_id is not None and topic_id.bytes in hidden:
-        return True
+    if hasattr(entry, TOPIC_ID):
+        topic_id = getattr(entry, TOPIC_ID)
+        if (_NO_ID if topic_id is None else topic_id.bytes) in hidden:
+            return True
     names = (getattr(entry, attribute, None) for attribute in ("name", "topic", "topic_name"))
     return any(name is not None and name.encode() in hidden for name in names)

@@ -66,8 +66,13 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
 given to principals that are no tenant, because a tenant sees what the other grants it. The bytes of
 members of other protocol types than "consumer" are opaque, and come back as they were sent."""
 
-ELEMENTS: Final[Mapping[str, Sequence[int]]] = {"assignments": (0, 0, 0, 1), "configs": (0, 1, 2)}
-"""Numbers of elements by the name of an array."""
+ELEMENTS: Final[Mapping[str, Sequence[int]]] = {
+    "acknowledgement_batches": (0, 0, 0, 1),
+    "assignments": (0, 0, 0, 1),
+    "configs": (0, 1, 2),
+}
+"""Numbers of elements by the name of an array. A request that opens a share session acknowledges
+nothing."""
 
 FILLED: Final = frozenset({"topic_data", "topic_data.partition_data"})
 """Arrays with an element at least: of a Produce request without records a broker ignores the
