@@ -12,7 +12,7 @@ import yaml
 
 from devkit.ports import free_ports
 from gateway import cli, exit_codes
-from gateway.catalog.entities import Gateway, Link, Namespace, TopicEntry
+from gateway.catalog.entities import ClientMetrics, Gateway, Link, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.catalog import diff as catalog_diff
 from gateway.commands.catalog.file import export_text
@@ -218,7 +218,8 @@ def test_every_key_of_an_export_has_its_row() -> None:
     rows = {markdown.code(row[0]) for row in markdown.table(PAGE, "key")}
     half_made = TopicEntry("z", LogicalName("org", "z"), apply=True, creating=True, since=1)
     link = Link(LogicalName("org", "y"), "z", bytes(16))
-    everything = catalog_samples.sample().apply([half_made, link], 8)
+    metrics = ClientMetrics("org:latencies", {"metrics": "*"})
+    everything = catalog_samples.sample().apply([half_made, link, metrics], 8)
     content = yaml.safe_load(export_text(everything))
     found = set(content)
     found |= {f"namespaces.{key}" for one in content["namespaces"].values() for key in one}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from dashboards import files
+from dashboards.queries import PUSHED
 from devkit.dashboards import filled, questions
 
 
 def test_all_that_is_committed_is_asked() -> None:
     asked = [one.place for one in questions()]
     for query in (*files.panel_queries(), *files.variable_queries()):
-        assert f"{query.dashboard}: {query.panel}" in asked
+        if PUSHED not in query.expression:  # asked where Java's clients push
+            assert f"{query.dashboard}: {query.panel}" in asked
     for rule in files.rules():
         assert (f"alert {rule.name}" if rule.alert else rule.name) in asked
 

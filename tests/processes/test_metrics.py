@@ -342,7 +342,8 @@ def test_one_cluster_of_a_tree_that_lets_no_new_client_in(tmp_path: Path) -> Non
 
 def test_everything_that_a_server_reports_of_a_tree_is_known(tmp_path: Path) -> None:
     report = Server(config_samples.tree(tmp_path)).collect()
-    own = {"accepting", "audit_queued_events", "cut_off", "other_gateways_down"}
+    own = {"accepting", "audit_queued_events", "client_telemetry_clients", "cut_off"}
+    own |= {"other_gateways_down"}
     assert set(report.gauges) == own
     assert set(report.clusters) == {"la", "ny"}
     for gauges in report.clusters.values():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway import slices
+from tests.session.isolation_ids import certain_ids
 
 IN_SLICES = (
     "test_callback_search",
@@ -27,6 +28,13 @@ def one_slice(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """Make the first slice long enough on a busy machine, except in tests of slices."""
     if not request.module.__name__.endswith(IN_SLICES):
         monkeypatch.setattr(slices, "FIRST_SECONDS", 3600.0)
+
+
+@pytest.fixture
+def alike_ids() -> Iterator[None]:
+    """Ids that two worlds draw alike; see ``isolation_ids``."""
+    with certain_ids():
+        yield
 
 
 @pytest.fixture

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from time import monotonic
 from typing import Final
 
 import pytest
 
-from tests.session.isolation_ids import certain_ids
 from tests.session.isolation_search import Tally, leak, sequels, shrunk
 from tests.session.isolation_world import CASES
 
@@ -35,14 +33,7 @@ FOR_ADMINISTRATORS: Final = {
 """The APIs that no tenant may use."""
 
 
-@pytest.fixture(autouse=True)
-def ids() -> Iterator[None]:
-    """The same ids in both worlds."""
-    with certain_ids():
-        yield
-
-
-@pytest.mark.usefixtures("quietly")
+@pytest.mark.usefixtures("alike_ids", "quietly")
 def test_nothing_that_another_tenant_does_shows() -> None:
     tally, reported = Tally(), monotonic()
     for sequel in sequels(SEED):

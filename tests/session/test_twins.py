@@ -22,6 +22,8 @@ GROUP, TOPIC = 3, 2
 CONFIGS_OF_GROUP, CLIENT_METRICS, BROKER, BROKER_LOGGER = 32, 16, 4, 8
 OWN: Final = ("team-a:orders", "team-a..orders", "plain", "team-a:new", "orders", "team-a:", "no:x")
 
+pytestmark = pytest.mark.usefixtures("alike_ids")
+
 
 def differing(twins: Twins, settings: dict[str, Any], asked: list[Asked]) -> str:
     """The first request whose responses differ, and how; "" if none differs."""

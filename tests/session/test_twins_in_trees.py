@@ -19,6 +19,8 @@ from tests.session.twin_trees import DEEP, LA, NY
 GROUP, TOPIC = 3, 2
 NODES: Final = (LA, NY)
 
+pytestmark = pytest.mark.usefixtures("alike_ids")
+
 
 async def differing(
     twins: TreeTwins, node: str, settings: Mapping[str, Any], asked: Iterable[Asked]

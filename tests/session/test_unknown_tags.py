@@ -27,7 +27,7 @@ TAG = b"\x01\x63\x05hello"
 FLEXIBLE = [
     (api, version)
     for api, version in samples.decided()
-    if message_spec(f"{api}Request", version).flexible
+    if message_spec(f"{api}Request", version).flexible and (api, version) != samples.CLIENT_METRICS
 ]
 
 

@@ -46,6 +46,7 @@ from protocol.errors import ProtocolError
 from tests.changes.acl_requests import entities
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import Clock, FakeCatalog, FakeCluster, Log
+from tests.session import isolation_ids
 from tests.session.pair import ScriptedBroker, frames, topic_id
 from tests.session.twin_exchanges import Asked, frame, reply
 from tests.session.twin_worlds import BOTH, OWN, RIGHTS, World
@@ -224,6 +225,7 @@ class TwinTree(FakeTree):
         """The bytes that the client gets for a request, and the error that ends its connection."""
         for cluster in (*self.twins.values(), *(self.owner.twins if self.owner else {}).values()):
             cluster.asked = asked
+        isolation_ids.IDS.random.seed(0)  # an id drawn here is the same in both worlds
         return await self._exchange(frame(asked, IDS))
 
     async def _exchange(self, request: bytes) -> bytes:
