@@ -10,10 +10,11 @@ from typing import Final
 
 from gateway.apis import generic
 from gateway.apis.counting import report_rejections
-from gateway.decision import Denied
+from gateway.decision import Denied, Resolved
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, LEADER_NOT_AVAILABLE
 from gateway.exchanges.exchange import Answer, Exchange
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import DESCRIBE
 from gateway.rules.error_text import TextFacts, cut, restored
 from gateway.rules.rename import Rejections
 from gateway.views.access import Access
@@ -61,6 +62,20 @@ def cluster_or_home(access: Access, operation: int) -> Denied | None:
     denied = access.cluster(operation)
     home = access.view.settings.home
     return None if home and access.namespace(operation, home) is None else denied
+
+
+def named_topic(access: Access, spelled: bytes) -> Resolved | Denied:
+    """The topic of a name in a request that :func:`cluster_or_home` permits to describe topics; a
+    frozen topic is described, too. A client without DESCRIBE on the cluster needs it on the
+    topic."""
+    shows_all = access.cluster(DESCRIBE) is None
+    return access.view.subscribed(spelled) if shows_all else access.subscribed(spelled)
+
+
+def listed_topic(access: Access, flat: bytes) -> bytes | None:
+    """The name of a broker's topic in the response to a request for all topics that
+    :func:`cluster_or_home` permits; None: the topic is not shown."""
+    return access.view.listed(flat) if access.cluster(DESCRIBE) is None else access.listed(flat)
 
 
 def reject(state: ConnectionState, exchange: Exchange, body: bytes, denied: Denied) -> Answer:

@@ -232,15 +232,8 @@ class ConnectionState:
         own = view.id_to_broker(topic_id, index) if view.has_topic_ids else topic_id
         if flat is None or asked.setdefault(own, topic_id) != topic_id:
             return None
-        if self.access.authorizes:
-            # Only a virtual id can belong to a link.
-            why = (
-                self.access.flat(operation, flat)
-                if own == topic_id
-                else self.access.by_id(operation, flat, topic_id)
-            )
-            if why is not None:
-                return None
+        if self.access.authorizes and self.access.by_id(operation, flat, topic_id) is not None:
+            return None
         if own != topic_id:
             edits.append((start, stop, own))
         return flat

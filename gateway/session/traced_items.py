@@ -203,7 +203,7 @@ def _allowed_by(access: Access, needs: Needs, kind: str, name: bytes, flat: byte
     if kind == "topic":
         operation, resource = needs.topic, access.topic_resource(name)
     elif kind == "topic id" and flat is not None:
-        operation, resource = needs.topic, access.flat_resource(flat)
+        operation, resource = needs.topic, access.topic_id_resource(flat, name)
     elif kind == "group":
         operation, resource = needs.group, access.id_resource(ResourceType.GROUP, name)
     elif kind == "transactional id":

@@ -98,7 +98,7 @@ class FarTopics:
             flat = access.view.flat_of_id(topic_id, index)
             if flat is None:
                 continue
-            denied = access.flat(operation, flat)
+            denied = access.by_id(operation, flat, topic_id)
             if denied is not None:
                 return denied
             own = access.view.id_to_broker(topic_id, index)
@@ -127,7 +127,8 @@ class FarTopics:
         topic_id = volume.cluster.index.id_of(found.flat)
         if topic_id is None:
             return expected_name(volume.state.number, found.flat)
-        if self._makes and access.flat(READ, found.flat) is None:
+        # Also a frozen topic, as ``subscribed``.
+        if self._makes and not isinstance(access.thawed().topic(READ, name), Denied):
             self._shadow(volume, topic_id, found.flat, "", make=True)
         return shadow_name(volume.state.number, topic_id)
 
@@ -202,13 +203,17 @@ class FarTopics:
 
     def id_to_show(self, flat: bytes) -> bytes | None:
         """The topic id by which the client knows the topic behind a shadow, or None if it is
-        unknown."""
+        unknown, or the client may not describe the topic."""
         if (referred := self._owner_of(flat)) is not None:
             return referred.id_to_show(flat)
         found, origin = self._origin(flat), origin_of(flat)
         if found is None or origin is None or not origin.topic_id:
             return None
-        return self._access(found[0]).view.id_to_show(found[1], None) or origin.topic_id
+        access = self._access(found[0])
+        spelled = access.shown(found[1])
+        if spelled is None:
+            return None
+        return access.view.id_to_show(found[1], spelled) or origin.topic_id
 
     def missed(self, flat: bytes, partition: int) -> bool:
         """Note that the broker did not know a shadow's partition; returns whether it soon will."""

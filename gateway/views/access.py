@@ -98,8 +98,16 @@ class Access:
         if the client may describe the topic under no name."""
         return self.view.spell(flat)
 
-    def flat(self, operation: int, flat: bytes) -> Denied | None:
-        """The denial of ``operation`` on a broker's topic that the view shows; None if allowed."""
+    def listed(self, flat: bytes) -> bytes | None:
+        """The name, in the view's spelling, by which a listing with one name for each topic shows a
+        broker's topic; None if it has no name in a listing that the client may describe."""
+        return self.view.listed(flat)
+
+    def flat_denial(self, operation: int, flat: bytes) -> Denied | None:
+        """The denial of ``operation`` on a broker's topic under the name that the view spells; None
+        if allowed. Only for this folder: the client may have rights under another name, a link, so
+        others call :meth:`topic`, :meth:`subscribed`, :meth:`by_id`, :meth:`shown` or
+        :meth:`listed`."""
         return None
 
     # -- groups and transactional ids -------------------------------------------------------------
@@ -199,6 +207,14 @@ class Access:
         if entry is not None and (name not in view.snapshot.links or name in entry.names):
             name = entry.name
         return Resource(ResourceType.TOPIC, name.namespace, name.topic)
+
+    def topic_id_resource(self, flat: bytes, topic_id: bytes) -> Resource:
+        """The resource that a client names by a topic id: the topic stored as ``flat``, or a link
+        to the topic."""
+        link = self.view.snapshot.link_under(topic_id)
+        if link is not None:
+            return Resource(ResourceType.TOPIC, link.namespace, link.topic)
+        return self.flat_resource(flat)
 
     def flat_resource(self, flat: bytes) -> Resource:
         """The topic that the broker stores under a flat name, by its name in this view."""

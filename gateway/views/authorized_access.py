@@ -98,7 +98,7 @@ class AuthorizedAccess(Access):
         if self.view.closed or not operation:
             return found
         if not isinstance(found, Denied) and not found.link:
-            why = self.flat(operation, found.flat)
+            why = self.flat_denial(operation, found.flat)
         else:
             named = self.topic_resource(spelled)
             why = None if named is None else self.denial(operation, named)
@@ -111,21 +111,21 @@ class AuthorizedAccess(Access):
         if self.view.closed or isinstance(found, Denied):
             return found
         if not found.link:
-            return self.flat(DESCRIBE, found.flat) or found
+            return self.flat_denial(DESCRIBE, found.flat) or found
         named = self.topic_resource(spelled)
         return found if named is None else self.denial(DESCRIBE, named) or found
 
     def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
         link = self.view.snapshot.link_under(topic_id) if self.view.has_topic_ids else None
         if link is None or not operation:
-            return self.flat(operation, flat)
+            return self.flat_denial(operation, flat)
         named = Resource(ResourceType.TOPIC, link.namespace, link.topic)
         why = self.denial(operation, named)
         return None if why is None else unnamed(why, self.principal)
 
     def shown(self, flat: bytes) -> bytes | None:
         spelled = self.view.spell(flat)
-        if spelled is None or self.flat(DESCRIBE, flat) is None:
+        if spelled is None or self.flat_denial(DESCRIBE, flat) is None:
             return spelled
         for name in self.view.snapshot.links_of(flat.decode(errors="replace")):
             link = self.view.spell_name(name)
@@ -134,7 +134,16 @@ class AuthorizedAccess(Access):
                 return link
         return None
 
-    def flat(self, operation: int, flat: bytes) -> Denied | None:
+    def listed(self, flat: bytes) -> bytes | None:
+        view = self.view
+        if view.lists(flat) and self.flat_denial(DESCRIBE, flat) is None:
+            return view.spell(flat)
+        for name, link in view.listed_links(flat):
+            if self.denial(DESCRIBE, Resource(ResourceType.TOPIC, *name)) is None:
+                return link
+        return None
+
+    def flat_denial(self, operation: int, flat: bytes) -> Denied | None:
         if not operation:
             return None
         key = (operation, flat)

@@ -6,6 +6,7 @@ snapshot makes a new view, which takes over the cached spellings that are still 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from gateway.catalog.freezes import FROZEN, NOTHING_FROZEN, Frozen
@@ -158,6 +159,23 @@ class View(Names):
         if self.spell(flat) is None:
             return False
         return self.lists_namespace(self.name_of(flat).namespace)
+
+    def listed(self, flat: bytes) -> bytes | None:
+        """The name by which a listing with one name for each topic shows this flat name: the name
+        that :meth:`spell` spells, or else a link; None if a listing does not show the topic."""
+        if self.lists(flat):
+            return self.spell(flat)
+        return next((link for _, link in self.listed_links(flat)), None)
+
+    def listed_links(self, flat: bytes) -> Iterator[tuple[LogicalName, bytes]]:
+        """The links to a topic in a listing: their names, and the listener's spellings. None if the
+        view does not show the topic."""
+        links = self.snapshot.links_of(flat.decode(errors="replace"))
+        if links and self.spell(flat) is not None:
+            for name in links:
+                shown = self.spell_name(name) if self.lists_namespace(name.namespace) else None
+                if shown is not None:
+                    yield name, shown
 
     def lists_namespace(self, namespace: str) -> bool:
         """Whether a listing shows the topics of this namespace."""

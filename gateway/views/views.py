@@ -261,7 +261,7 @@ class Listing:
 
 def _shown(access: Access, flat: bytes) -> bytes | None:
     view = access.view
-    if not view.lists(flat) or access.flat(DESCRIBE, flat) is not None:
+    if not view.lists(flat) or access.flat_denial(DESCRIBE, flat) is not None:
         return None
     return view.spell(flat)
 

@@ -20,7 +20,7 @@ def test_all_that_is_shown_is_allowed() -> None:
     everything = access()
     assert not everything.authorizes
     assert isinstance(everything.to_write(b"team-b:x"), Resolved)
-    assert everything.flat(ALTER, b"team-b..x") is None
+    assert everything.flat_denial(ALTER, b"team-b..x") is None
     assert everything.namespace(ALTER, "team-b") is None
     assert everything.cluster(ALTER) is None
     assert everything.any_topic(WRITE) is None

@@ -61,7 +61,7 @@ def test_nothing_is_asked_twice() -> None:
     for _ in range(3):
         assert isinstance(alice.to_read(b"team-b:x"), Resolved)
         assert isinstance(alice.to_read(b"team-b..x"), Resolved)
-        assert alice.flat(READ, b"team-b..x") is None
+        assert alice.flat_denial(READ, b"team-b..x") is None
         assert isinstance(alice.to_write(b"team-b:x"), Denied)
         assert isinstance(alice.any_topic(WRITE), Denied)
     assert authorizer.asked == {"READ TOPIC team-b:x": 1, "WRITE TOPIC team-b:x": 1}
@@ -235,8 +235,11 @@ def test_whom_a_volume_does_not_trust_is_allowed_nothing() -> None:
     allowed = ("READ TOPIC team-b:x", "ALTER TOPIC team-b:", "WRITE TOPIC x")
     view = View(ViewSettings("test"), SNAPSHOT)
     nobody = AuthorizedAccess(view, "", "10.0.0.1", Allowing(allowed))
-    assert AuthorizedAccess(view, "User:a", "", Allowing(allowed)).flat(READ, b"team-b..x") is None
-    assert nobody.flat(READ, b"team-b..x") is not None
+    assert (
+        AuthorizedAccess(view, "User:a", "", Allowing(allowed)).flat_denial(READ, b"team-b..x")
+        is None
+    )
+    assert nobody.flat_denial(READ, b"team-b..x") is not None
     assert isinstance(nobody.to_read(b"team-b:x"), Denied)
     assert nobody.any_topic(WRITE) is not None
     assert not nobody.anything()
@@ -255,15 +258,15 @@ def test_a_stale_catalog_answers_for_everything() -> None:
 def test_without_an_operation_nothing_is_asked() -> None:
     alice, authorizer = access()
     assert isinstance(alice.topic(0, b"team-b:x"), Resolved)
-    assert alice.flat(0, b"team-b..x") is None
+    assert alice.flat_denial(0, b"team-b..x") is None
     assert alice.group(0, b"app") == b"app"
     assert not authorizer.asked
 
 
 def test_operations_are_told_apart() -> None:
     alice, _ = access("DESCRIBE TOPIC x")
-    assert alice.flat(DESCRIBE, b"x") is None
-    assert isinstance(alice.flat(DELETE, b"x"), Denied)
+    assert alice.flat_denial(DESCRIBE, b"x") is None
+    assert isinstance(alice.flat_denial(DELETE, b"x"), Denied)
 
 
 def test_a_moved_topics_own_name_is_told_to_nobody_who_knows_its_alias_only() -> None:
@@ -275,7 +278,7 @@ def test_a_moved_topics_own_name_is_told_to_nobody_who_knows_its_alias_only() ->
 
 
 def test_by_its_id_a_topics_name_is_not_found_out() -> None:
-    denied = access()[0].flat(READ, b"team-b..x")
+    denied = access()[0].flat_denial(READ, b"team-b..x")
     assert denied is not None
     assert denied.message == "User:alice is not allowed to READ this topic."
     assert denied.resource == "TOPIC team-b:x"

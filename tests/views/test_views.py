@@ -261,8 +261,8 @@ def test_connections_of_one_principal_from_one_host_share_what_is_known() -> Non
     assert alice not in others
     assert len({id(each) for each in others}) == len(others)
     assert isinstance(alice, AuthorizedAccess)
-    assert alice.flat(READ, b"team-a..x") is None
-    assert alice.flat(READ, b"team-b..x") is not None
+    assert alice.flat_denial(READ, b"team-a..x") is None
+    assert alice.flat_denial(READ, b"team-b..x") is not None
 
 
 def test_without_an_authorizer_hosts_make_no_difference() -> None:

@@ -24,7 +24,7 @@ from gateway.rules.rename import Rejections
 from protocol import messages
 from protocol.entities import Kind
 from protocol.messages import changed
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 
 _REQUEST: Final = "DescribeLogDirsRequest"
 _RESPONSE: Final = "DescribeLogDirsResponse"
@@ -67,7 +67,7 @@ def request(
     left: list[Any] = []
     requested: dict[str, dict[str, frozenset[int]]] = {}
     for topic in paced(asked.topics):
-        found = state.view.resolve(topic.topic.encode())
+        found = administrators.named_topic(state.access, topic.topic.encode())
         if isinstance(found, Denied):
             rejections.topics[topic.topic.encode()] = found
             continue
@@ -117,19 +117,18 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
 
 def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) -> Iterator[Any]:
     """The topics of a directory (flat names), in the request's spelling or the listing's."""
-    view, access, kept = state.view, state.access, exchange.kept
+    access, kept = state.access, exchange.kept
     assert isinstance(kept, RequestedTopics)
     shows_all = access.cluster(DESCRIBE) is None
     for topic in paced(topics):
-        flat = topic.name.encode()
-        if not shows_all and access.flat(DESCRIBE, flat) is not None:
-            continue
         if kept.partitions is None:
-            name = view.spell(flat) if view.lists(flat) else None
+            name = administrators.listed_topic(access, topic.name.encode())
             if name is not None:
                 yield replace(topic, name=name.decode())
             continue
-        for spelled, indexes in kept.partitions.get(topic.name, {}).items():
+        for spelled, indexes in eased(kept.partitions.get(topic.name, {}).items()):
+            if not shows_all and isinstance(access.subscribed(spelled.encode()), Denied):
+                continue
             wanted = tuple(p for p in topic.partitions if p.partition_index in indexes)
             if wanted:
                 yield replace(topic, name=spelled, partitions=wanted)

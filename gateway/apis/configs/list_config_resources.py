@@ -159,7 +159,7 @@ def _node_id(name: bytes) -> int | None:
 def _name_shown(state: ConnectionState, kind: int, name: bytes) -> bytes | None:
     view = state.view
     if kind == TOPIC_RESOURCE:
-        return view.spell(name) if view.lists(name) else None
+        return view.listed(name)
     if kind == GROUP_RESOURCE:
         return view.id_to_client(name)
     if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):

@@ -133,8 +133,10 @@ def withhold(api: str, version: int, body: bytes, hidden: Callable[[bytes], bool
 
 
 def _hidden(access: Access) -> Callable[[bytes], bool]:
-    """Whether the client may not describe the topic of a flat name."""
-    return lambda flat: access.flat(DESCRIBE, flat) is not None
+    """Whether the view has the topic of a flat name, but the client may describe it under none of
+    its names. A topic that the view does not have is left out of the group instead, as a broker
+    leaves out topics that do not exist."""
+    return lambda flat: access.view.spell(flat) is not None and access.shown(flat) is None
 
 
 def _shown(group: Any, hidden: Callable[[bytes], bool]) -> Any:

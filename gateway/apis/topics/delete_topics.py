@@ -115,7 +115,7 @@ def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied
         flat = _flat_of(state, value)
         # Denied here: the topic may become known before a deletion that no ACL allowed.
         unknown = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
-        named = None if flat is None else admin_rights.resource_by_id(access, flat, value)
+        named = None if flat is None else access.topic_id_resource(flat, value)
         why = unknown if named is None else admin_rights.deletion_by_id(access, named)
         if why is not None:
             denied[value] = why

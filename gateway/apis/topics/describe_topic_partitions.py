@@ -126,11 +126,11 @@ def _describe_all(state: ConnectionState, exchange: Exchange, requested: Any) ->
     if namespaces:
         _add_namespaces(state, exchange, requested, namespaces)
     limit = volume_pages.page_limit(requested)
-    requested, names, following = listed_pages.wanted(state.listing(), requested, start, limit)
-    exchange.then(lambda answer: listed_pages.without_gone(version, answer, following))
+    requested, listed = listed_pages.wanted(state.listing(), requested, start, limit)
+    exchange.then(lambda answer: listed_pages.cut(version, answer, listed))
     # A frozen topic is listed until its name changes hands.
     thawed = state.without_freezes() if state.view.frozen else state
-    outcome = _by_name(thawed, exchange, requested, names)
+    outcome = _by_name(thawed, exchange, requested, listed.flats)
     exchange.flow, exchange.others = state.flow(exchange.plan.api_key, version, b""), None
     return outcome
 
@@ -283,7 +283,7 @@ def add_namespaces(
             rejected.append(topic)
         else:
             placed.append((at, topic))
-    shown, rest = _cut(placed, wanted.limit)
+    shown, rest = _cut(placed, wanted.limit, alike=bool(wanted.order))
     if rest is not None:
         name, index = rest
         cursor_class = element_class(type(response), "next_cursor")
@@ -313,13 +313,19 @@ def _namespace_entry(topic_class: type, name: str, leader: int) -> Any:
     return make(topic_class, {"name": name, "is_internal": True, "partitions": (partition,)})
 
 
-def _cut(placed: list[tuple[str, Any]], limit: int) -> tuple[list[Any], tuple[str, int] | None]:
+def _cut(
+    placed: list[tuple[str, Any]], limit: int, *, alike: bool
+) -> tuple[list[Any], tuple[str, int] | None]:
     """The entries that fit a page, in their order, and the next topic and partition.
 
-    Two spellings of a topic have the same place, and are cut alike.
+    Two names of a topic have the same place. They are cut ``alike`` if the request names them, and
+    each by itself on a page of all topics (``listed_pages``).
     """
     shown: list[Any] = []
-    for _, same in groupby(sorted(placed, key=itemgetter(0)), key=itemgetter(0)):
+    counted = enumerate(sorted(placed, key=itemgetter(0)))
+    groups = groupby(counted, key=lambda each: each[1][0] if alike else each[0])
+    for _, group in groups:
+        same = [each for _, each in group]
         entries = [entry for _, entry in same]
         partitions = entries[0].partitions
         if not limit:

@@ -106,11 +106,10 @@ def _sorted(
     """The topics of a request that may not be described, and the partitions of the others. A topic
     that is frozen is described: nothing is decided by the description."""
     access, rejections = state.access, Rejections()
-    shows_all = access.cluster(DESCRIBE) is None
     wanted: dict[str, dict[str, dict[int, None]]] = {}
     for topic in paced(topics):
         name = topic.name.encode()
-        found = state.view.subscribed(name) if shows_all else access.subscribed(name)
+        found = administrators.named_topic(access, name)
         if isinstance(found, Denied):
             rejections.topics[name] = found
             continue
@@ -141,16 +140,14 @@ def list_response(
 
 def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) -> Iterator[Any]:
     """The topics of a response (flat names), in the request's spellings or the listing's."""
-    view, access, kept = state.view, state.access, exchange.kept
+    access, kept = state.access, exchange.kept
     assert isinstance(kept, RequestedReassignments)
     shows_all = access.cluster(DESCRIBE) is None
     for topic in paced(topics):
-        flat = topic.name.encode()
         if kept.partitions is None:
-            if view.lists(flat):
-                name = view.spell(flat) if shows_all else access.shown(flat)
-                if name is not None:
-                    yield replace(topic, name=name.decode())
+            name = administrators.listed_topic(access, topic.name.encode())
+            if name is not None:
+                yield replace(topic, name=name.decode())
             continue
         for spelled, indexes in eased(kept.partitions.get(topic.name, {}).items()):
             if not shows_all and isinstance(access.subscribed(spelled.encode()), Denied):

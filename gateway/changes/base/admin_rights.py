@@ -119,15 +119,6 @@ def deletion_by_id(access: Access, named: Resource) -> Denied | None:
     return None if denied is None else unnamed(denied, access.principal)
 
 
-def resource_by_id(access: Access, flat: bytes, topic_id: bytes) -> Resource:
-    """The resource that a client names by a topic id: the topic stored as ``flat``, or a link to
-    it."""
-    link = access.view.snapshot.link_under(topic_id)
-    if link is not None:
-        return Resource(ResourceType.TOPIC, link.namespace, link.topic)
-    return access.flat_resource(flat)
-
-
 def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigResource, Denied]:
     """Describe-, Alter- and IncrementalAlterConfigs: the resources whose configs the principal may
     not describe or alter, and the topics that it may not move."""

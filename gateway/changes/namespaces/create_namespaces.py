@@ -370,12 +370,9 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
 
 
 def _seen(access: Access, flat: str) -> str | None:
-    """A topic in this view's spelling; None without a spelling in this view, and without the right
-    to describe it."""
-    found = access.view.spell(flat.encode())
-    if found is None or access.flat(DESCRIBE, flat.encode()) is not None:
-        return None
-    return found.decode()
+    """A topic in this view's spelling; None if the client may describe it under no name."""
+    shown = access.shown(flat.encode())
+    return None if shown is None else shown.decode()
 
 
 def _spelled(access: Access, flat: str) -> str:
