@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from gateway.brokers.messages import describe_configs
+from gateway.brokers.one_each import one_each, only_one
 from gateway.changes.base.context import Context
 from gateway.changes.base.rejected import BROKER, UNANSWERED, Rejected, unavailable
 from gateway.changes.base.resources import DEFAULT, OWN, STRING_TYPE, Operation
@@ -65,12 +67,19 @@ async def query_each(
             response = await context.admin.ask(request, changes=changes)
     except OSError as error:
         return dict.fromkeys(flats, unavailable(error))
-    found: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
-    for entry in paced(getattr(response, results)):
-        if entry.name in found:
-            code, text = int(entry.error_code), entry.error_message or ""
-            found[entry.name] = Denied(code, text, BROKER) if code else entry
-    return found
+    entries = one_each(flats, getattr(response, results), attrgetter("name"))
+    return {
+        flat: entry if (why := _error(entry)) is None else why for flat, entry in entries.items()
+    }
+
+
+def _error(entry: Any) -> Denied | None:
+    """Why the broker did not do what an entry of its response is about; None: it did. ``entry``
+    is None if the response leaves it out."""
+    if entry is None:
+        return UNANSWERED
+    code, text = int(entry.error_code), entry.error_message or ""
+    return Denied(code, text, BROKER) if code else None
 
 
 # -- configs ---------------------------------------------------------------------------------------
@@ -83,12 +92,14 @@ async def describe(
     *,
     synonyms: bool = False,
     documentation: bool = False,
-) -> Any:
-    """The broker's response to DescribeConfigs for topics. Raises OSError."""
+) -> dict[str, Any]:
+    """The broker's entry of DescribeConfigs for each topic, by flat name; None if the broker does
+    not answer for a topic. Raises OSError."""
     # Brokers read an empty list as null, which requests all configs.
     wanted = sorted(keys) if keys else None
     request = describe_configs(flats, wanted, synonyms=synonyms, documentation=documentation)
-    return await context.admin.ask(request, changes=False)
+    response = await context.admin.ask(request, changes=False)
+    return one_each(flats, response.results, attrgetter("resource_name"))
 
 
 async def read_configs(
@@ -101,12 +112,12 @@ async def read_configs(
     """
     read: dict[str, Sequence[Any]] = {}
     for batch in batches(flats):
-        for result in (await describe(context, batch, keys)).results:
-            code = int(result.error_code)
+        for flat, result in (await describe(context, batch, keys)).items():
+            code = REQUEST_TIMED_OUT if result is None else int(result.error_code)
             if code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
                 raise Rejected(code, "The broker does not tell the topic's configs.")
             if not code:
-                read[result.resource_name] = result.configs
+                read[flat] = result.configs
     return read
 
 
@@ -166,11 +177,8 @@ async def _write(
     ]
     values = {"resources": resources, "validate_only": validate_only}
     response = await context.admin.ask(Request("IncrementalAlterConfigsRequest", 1, values))
-    done: dict[str, Denied | None] = {}
-    for answer in response.responses:
-        code, text = int(answer.error_code), answer.error_message or ""
-        done[answer.resource_name] = Denied(code, text, BROKER) if code else None
-    return done
+    entries = one_each(operations, response.responses, attrgetter("resource_name"))
+    return {flat: _error(entry) for flat, entry in entries.items()}
 
 
 async def validate_configs(context: Context, configs: Mapping[str, str]) -> Denied | None:
@@ -209,8 +217,8 @@ async def _probe(context: Context, configs: Mapping[str, str]) -> Any:
         return {"topics": [topic], "validate_only": True}
 
     request = Request("CreateTopicsRequest", 7, values)
-    (topic,) = (await context.admin.ask(request, changes=False)).topics
-    return topic
+    response = await context.admin.ask(request, changes=False)
+    return only_one(name, response.topics, attrgetter("name"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +250,9 @@ async def cluster_defaults(
     # The gateway's own topics first: nobody deletes them meanwhile.
     own_first = sorted(names, key=lambda name: (not name.startswith(RESERVED_PREFIX), name))
     for flat in own_first[:_SAMPLES]:
-        response = await describe(context, [flat], synonyms=True, documentation=documentation)
-        (result,) = response.results
-        if not result.error_code:
+        described = await describe(context, [flat], synonyms=True, documentation=documentation)
+        result = described[flat]
+        if result is not None and not result.error_code:
             read = {config.name: _default(config) for config in result.configs}
             break
     hidden = [default for default in read.values() if default.source == OWN]
@@ -318,16 +326,25 @@ async def delete_at_broker(
     values = {"timeout": timeout, "topics": topics, "topic_names": list(ids)}
     response = await context.admin.ask(Request("DeleteTopicsRequest", _DELETES_BY_ID, values))
     by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
+
+    def flat_of(result: Any) -> str | None:
+        name: str | None = result.name
+        return by_id.get(_topic_id(result) or b"", name)
+
     outcomes = dict.fromkeys(ids, _NO_ANSWER)
-    for result in paced(response.responses):
-        found = getattr(result, "topic_id", None)
-        topic_id = None if found is None else found.bytes
-        flat = by_id.get(topic_id or b"", result.name)
-        if flat not in outcomes:
+    for flat, result in paced(one_each(ids, response.responses, flat_of).items()):
+        if result is None:
             continue
+        topic_id = _topic_id(result)
         text = getattr(result, "error_message", None)
         outcomes[flat] = Outcome(int(result.error_code), text, topic_id)
         # If the broker does not know a name, the next listing may still have it.
         if outcomes[flat].gone and outcomes[flat].code != UNKNOWN_TOPIC_OR_PARTITION:
             context.cluster.index.forget(flat.encode(), ids[flat] or topic_id)
     return outcomes
+
+
+def _topic_id(result: Any) -> bytes | None:
+    found = getattr(result, "topic_id", None)
+    topic_id: bytes | None = None if found is None else found.bytes
+    return topic_id

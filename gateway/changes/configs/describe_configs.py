@@ -16,7 +16,7 @@ from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import Default, cluster_defaults, describe
 from gateway.changes.base.context import Answered, Batch, Context
 from gateway.changes.base.inherited import adjust_described, inherited, own_configs, pending
-from gateway.changes.base.rejected import BROKER, unavailable
+from gateway.changes.base.rejected import BROKER, try_again, unavailable
 from gateway.changes.base.resources import (
     LIST_TYPE,
     NamespaceResource,
@@ -54,7 +54,7 @@ from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 _BOOLEAN_TYPE: Final = 1
-_NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", BROKER)
+_NO_ANSWER: Final = try_again("The broker does not describe the topic now")
 
 _AT_ONCE: Final = 100
 """Resources that are described without a pause."""
@@ -160,23 +160,22 @@ async def _query_topics(batch: _Batch) -> dict[str, Any]:
     every = None if None in keys.values() else set().union(*(k for k in keys.values() if k))
     if every is not None and len(every) * len(keys) > _MANY_VALUES:
         every = None
-    response = await describe(
+    return await describe(
         batch.context,
         list(keys),
         every,
         synonyms=batch.shape.synonyms,
         documentation=batch.shape.documentation,
     )
-    return {result.resource_name: result for result in paced(response.results)}
 
 
 def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: Any) -> Any:
     shape = batch.shape
-    if answer is None or answer.error_code:
-        why = _NO_ANSWER
-        if answer is not None:
-            why = Denied(int(answer.error_code), answer.error_message or "", BROKER)
-            why = in_logical_names(batch.access, why, topic)
+    if answer is None:
+        return _NO_ANSWER
+    if answer.error_code:
+        why = Denied(int(answer.error_code), answer.error_message or "", BROKER)
+        why = in_logical_names(batch.access, why, topic)
         if not why.message:
             state = (
                 "does not exist" if why.code == UNKNOWN_TOPIC_OR_PARTITION else "is not described"
