@@ -147,7 +147,7 @@ class Request(NamedTuple):
 
     ``name`` is Kafka's (``MetadataRequest``), ``at_most`` the newest version whose meaning the
     caller knows. ``values`` are values for :func:`make`, or a function that returns them for a
-    version.
+    version, which is called when a connection is about to send the request.
     """
 
     name: str
@@ -156,8 +156,11 @@ class Request(NamedTuple):
 
     def entity(self, version: int) -> Any:
         """The request in a version. Raises ProtocolError if Kafka has no such version."""
-        values = self.values(version) if callable(self.values) else self.values
-        return make(message_class(self.name, version), values)
+        return make(message_class(self.name, version), self.values_at(version))
+
+    def values_at(self, version: int) -> Mapping[str, object]:
+        """The values in a version."""
+        return self.values(version) if callable(self.values) else self.values
 
 
 class _FieldType(NamedTuple):

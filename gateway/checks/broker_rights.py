@@ -6,10 +6,12 @@ The brokers respond which operations are authorized (KIP-430); nothing is change
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.one_each import only_one
 from gateway.catalog.log.topics import (
     CATALOG_TOPIC,
     NotAuthorized,
@@ -72,7 +74,7 @@ async def rights_of(admin: ClusterAdmin) -> Rights:
         "include_topic_authorized_operations": True,
     }
     response = await admin.ask(Request("MetadataRequest", _METADATA, values), changes=False)
-    (topic,) = response.topics
+    topic = only_one(CATALOG_TOPIC, response.topics, attrgetter("name"))
     code = int(topic.error_code)
     if code == _UNKNOWN_TOPIC:
         return Rights(False, None, await _may_use_id(admin))

@@ -10,9 +10,11 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
+from gateway.brokers.one_each import one_each
 from gateway.catalog.log.needs import NotServed, require
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
@@ -304,10 +306,12 @@ async def hollow_topics(
     rest = iter(held)
     while batch := tuple(islice(rest, _BATCH)):
         response = await admin.ask(describe_configs(batch, [MIN_ISR]), changes=False)
-        for result in response.results:
-            name = held[str(result.resource_name)]
+        results = one_each(batch, response.results, attrgetter("resource_name"))
+        for flat, result in results.items():
+            name = held[flat]
             # A topic that was deleted meanwhile has no configs.
-            values = [one.value or "" for one in result.configs or () if one.name == MIN_ISR]
+            configs = () if result is None else result.configs or ()
+            values = [one.value or "" for one in configs if one.name == MIN_ISR]
             if any(is_hollow(policies, name.namespace, str(value)) for value in values):
                 source = policies.guarantee(name.namespace).acks_source
                 found.setdefault(source, []).append(str(name))

@@ -83,6 +83,8 @@ class BrokerAdmin:
         """The response entity to a request, in the newest version that both sides know.
 
         If the broker is lost, a request that ``changes`` nothing is sent again to another broker.
+        If its values are a function, that is called each time a connection is about to send the
+        request, after the wait for a turn; its exceptions are raised here, and nothing is sent.
         Raises ClusterUnreachable, and ProtocolError for an unwritable request.
         """
         answer, _ = await self._ask_some(lambda at: _ask(at, request, changes))

@@ -4,9 +4,12 @@ connections."""
 from __future__ import annotations
 
 import asyncio
+from operator import attrgetter
 from typing import Any, Final
 
+from gateway.brokers.errors import BrokerError
 from gateway.brokers.login_exchange import Ask
+from gateway.brokers.one_each import NotAnswered, only_one
 from protocol import messages
 
 DESCRIBE: Final = "ConsumerGroupDescribeRequest"
@@ -24,7 +27,7 @@ class Descriptions:
         self, group_id: str, ask: Ask, name: str = DESCRIBE, version: int = DESCRIBE_VERSION
     ) -> Any:
         """The description of a group (its flat id) by the request with this ``name``, requested
-        after this call. Raises whatever ``ask`` raises."""
+        after this call. Raises BrokerError, and whatever else ``ask`` raises."""
         key = (name, group_id)
         earlier = self._asked.get(key)
         if earlier is not None:
@@ -37,7 +40,10 @@ class Descriptions:
         try:
             request = messages.message_class(name, version)
             wanted = messages.build(request, group_ids=(group_id,))
-            found = (await ask(name, version, wanted)).groups[0]
+            response = await ask(name, version, wanted)
+            found = only_one(group_id, response.groups, attrgetter("group_id"))
+        except NotAnswered as error:
+            raise BrokerError(str(error)) from None
         finally:
             if self._asked.get(key) is mine:
                 del self._asked[key]

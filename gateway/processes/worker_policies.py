@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Final
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
+from gateway.brokers.one_each import one_each
 from gateway.cluster.cluster import Cluster
 from gateway.config.policies import PolicySettings
 from gateway.counts import Row
@@ -33,16 +35,18 @@ async def broker_configs(admin: ClusterAdmin, cluster: Cluster) -> dict[str, str
     brokers, and the configs of the broker that responds are taken. Raises PolicyError if
     DescribeConfigs is denied; ClusterUnreachable, an OSError, if no broker responds.
     """
-    nodes = map(str, sorted(cluster.brokers))
+    nodes = [str(node) for node in sorted(cluster.brokers)]
     request = describe_configs(nodes, None, resource_type=BROKER)
     answer = await admin.ask(request, changes=False)
-    for result in answer.results:
+    results = one_each(nodes, answer.results, attrgetter("resource_name")).values()
+    answered = [result for result in results if result is not None]
+    for result in answered:
         if not result.error_code:
             return {
                 config.name: None if config.is_sensitive else config.value
                 for config in result.configs
             }
-    codes = sorted({error_name(result.error_code) for result in answer.results})
+    codes = sorted({error_name(result.error_code) for result in answered}) or ["no answer"]
     raise PolicyError(
         f"the broker does not tell its configs ({', '.join(codes)}), which policies are configured"
         " with; allow the gateway DescribeConfigs on the cluster"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
+from gateway.brokers.one_each import one_each
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import delete_at_broker
 from gateway.changes.base.context import Context
@@ -108,8 +109,14 @@ async def _gone(volume: Context, topic_ids: Collection[bytes]) -> list[bytes]:
     values = {"topics": topics, "allow_auto_topic_creation": False}
     request = Request("MetadataRequest", _METADATA_BY_ID, values)
     response = await volume.admin.ask(request, changes=False)
+    answers = one_each(topic_ids, response.topics, _topic_id)
     return [
-        topic.topic_id.bytes
-        for topic in response.topics
-        if topic.error_code == UNKNOWN_TOPIC_ID and topic.topic_id is not None
+        topic_id
+        for topic_id, topic in answers.items()
+        if topic is not None and topic.error_code == UNKNOWN_TOPIC_ID
     ]
+
+
+def _topic_id(topic: Any) -> bytes | None:
+    topic_id: bytes | None = None if topic.topic_id is None else topic.topic_id.bytes
+    return topic_id

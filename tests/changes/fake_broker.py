@@ -76,7 +76,8 @@ class FakeBroker(FakePartitions, FakeCoordinators):
     """Answers the queries that gateway/cluster/admin.py sends to a cluster.
 
     ``step`` is awaited before and after every request that changes something (``"ask
-    CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it unreachable.
+    CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``sent`` is awaited once a request is
+    made and not carried out yet. ``down`` makes it unreachable.
     ``newest`` lowers the newest version that it serves of a request. ``asked`` holds its requests:
     name and entity. ``rejections`` are the topics that it does not delete, ``uncreatable`` the
     topics that it does not create, with error code and message. ``throttled`` are throttle times
@@ -87,6 +88,7 @@ class FakeBroker(FakePartitions, FakeCoordinators):
 
     topics: dict[str, FakeTopic] = field(default_factory=dict)
     step: Step = no_step
+    sent: Step = no_step
     down: bool = False
     newest: dict[str, int] = field(default_factory=dict)
     asked: list[tuple[str, Any]] = field(default_factory=list)
@@ -123,6 +125,7 @@ class FakeBroker(FakePartitions, FakeCoordinators):
         # Written and parsed as on the wire, so that an entity that cannot be written is found.
         entity = messages.parse(request.name, version, messages.write(entity))
         self.asked.append((request.name, entity))
+        await self.sent(f"sent {request.name}")
         answer = response_name(api_key_of(request.name))
         cls = messages.message_class(answer, version)
         response = getattr(self, "_" + request.name)(entity, cls)

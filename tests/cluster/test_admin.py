@@ -85,6 +85,33 @@ async def test_the_time_for_a_turn_is_not_the_brokers(
     assert admin.cluster.lately_failed(broker.address)
 
 
+async def test_a_request_is_made_when_it_has_its_turn(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    """So what it is made of is decided then, and not when it began to wait."""
+    made: list[int] = []
+
+    def values(version: int) -> dict[str, object]:
+        made.append(version)
+        if len(made) == 1:
+            raise LookupError("nothing is left of it")
+        return VALUES
+
+    for _ in range(MAX_CONNECTIONS):
+        await admin._take_turn()
+    waiting = asyncio.create_task(admin.ask(Request("MetadataRequest", 5, values)))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not made
+    admin._turns.release()
+    with pytest.raises(LookupError):
+        await waiting
+    assert not broker.asked(METADATA)
+    assert (await admin.ask(Request("MetadataRequest", 5, values))).brokers is not None
+    assert made == [5, 5]
+    assert broker.connections == 1, "what is not sent ends no connection"
+
+
 async def test_what_changes_something_is_asked_once(
     broker: ScriptedBroker, admin: BrokerAdmin
 ) -> None:

@@ -20,6 +20,7 @@ class Broker:
         self.asked: list[str] = []
         self.open = asyncio.Event()
         self.fails = False
+        self.described: tuple[str, ...] | None = None
 
     async def ask(self, name: str, version: int, request: Any) -> Any:
         assert name == DESCRIBE
@@ -32,8 +33,9 @@ class Broker:
             raise BrokerError("gone")
         cls = messages.message_class("ConsumerGroupDescribeResponse", version)
         one = element_class(cls, "groups")
-        described: Any = messages.build(one, group_id=group, group_state=told)
-        return messages.build(cls, groups=(described,))
+        ids = (group,) if self.described is None else self.described
+        described: Any = tuple(messages.build(one, group_id=each, group_state=told) for each in ids)
+        return messages.build(cls, groups=described)
 
 
 async def settled() -> None:
@@ -90,3 +92,13 @@ async def test_an_error_is_each_askers_own() -> None:
             await task
     broker.fails = False
     assert (await descriptions.of("g", broker.ask)).group_id == "g"
+
+
+@pytest.mark.parametrize("described", [(), ("other",), ("g", "g")])
+async def test_a_description_that_does_not_fit_is_an_error(described: tuple[str, ...]) -> None:
+    """A member is never told from another group's description."""
+    descriptions, broker = Descriptions(), Broker()
+    broker.open.set()
+    broker.described = described
+    with pytest.raises(BrokerError, match="no single result for 'g'"):
+        await descriptions.of("g", broker.ask)

@@ -50,11 +50,13 @@ class ToldConfigs(AsksNoBroker):
 
     def _result(self, cls: type, name: str) -> Any:
         result = element_class(cls, "results")
+        named: dict[str, object] = {"resource_type": BROKER, "resource_name": name}
         if name != "2" or self.error:
-            return make(result, {"error_code": self.error or INVALID_REQUEST, "configs": ()})
+            code = self.error or INVALID_REQUEST
+            return make(result, {**named, "error_code": code, "configs": ()})
         entry = element_class(result, "configs")
         configs = (
             make(entry, {"name": key, "value": value, "is_sensitive": sensitive})
             for key, (value, sensitive) in self.configs.items()
         )
-        return make(result, {"error_code": 0, "configs": tuple(configs)})
+        return make(result, {**named, "error_code": 0, "configs": tuple(configs)})

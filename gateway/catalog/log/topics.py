@@ -6,9 +6,11 @@ import asyncio
 import shlex
 from collections.abc import Mapping
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
+from gateway.brokers.one_each import only_one
 from gateway.catalog.source import CatalogUnavailable
 from protocol.messages import Request
 from protocol.schema import error_name
@@ -71,7 +73,7 @@ async def config_of(admin: ClusterAdmin, topic: str, key: str) -> str | None:
     Raises TopicError, OSError.
     """
     response = await admin.ask(describe_configs([topic], [key]), changes=False)
-    result = response.results[0]
+    result = only_one(topic, response.results, attrgetter("resource_name"))
     code = int(result.error_code)
     if code == _UNKNOWN_TOPIC:
         return None
@@ -100,14 +102,14 @@ async def create(
     }
     values = {"topics": [wanted], "timeout": _ANSWER_TIME, "validate_only": validate_only}
     response = await admin.ask(Request("CreateTopicsRequest", 5, values), changes=not validate_only)
-    for result in response.topics:
-        code = int(result.error_code)
-        if code == _TIMED_OUT:
-            raise NotInTime(_named(result))
-        if code == _NOT_AUTHORIZED:
-            raise NotAuthorized(_named(result))
-        if code not in (0, _TOPIC_ALREADY_EXISTS):
-            raise TopicError(_named(result))
+    result = only_one(topic, response.topics, attrgetter("name"))
+    code = int(result.error_code)
+    if code == _TIMED_OUT:
+        raise NotInTime(_named(result))
+    if code == _NOT_AUTHORIZED:
+        raise NotAuthorized(_named(result))
+    if code not in (0, _TOPIC_ALREADY_EXISTS):
+        raise TopicError(_named(result))
 
 
 def _named(result: Any) -> str:

@@ -3,14 +3,18 @@ alter their configs, and to delete them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from gateway.brokers.messages import describe_configs
+from gateway.brokers.one_each import one_each, only_one
 from gateway.changes.base.context import Context
+from gateway.changes.base.last_look import About, WhyNot, ask_about
 from gateway.changes.base.rejected import BROKER, UNANSWERED, Rejected, unavailable
 from gateway.changes.base.resources import DEFAULT, OWN, STRING_TYPE, Operation
 from gateway.decision import Denied
@@ -59,18 +63,38 @@ async def query_each(
     If the broker rejects the topic, or does not respond, the value is the error: with the rule
     ``broker``, in flat names, or ``unavailable``.
     """
+    return await query_allowed(context, lambda _: request, flats, results, None, changes=changes)
+
+
+async def query_allowed(
+    context: Context,
+    about: About,
+    flats: Iterable[str],
+    results: str,
+    why_not: WhyNot | None,
+    *,
+    changes: bool = True,
+) -> dict[str, Any | Denied]:
+    """As :func:`query_each`, by the request ``about`` the topics that ``why_not`` does not deny
+    when it is sent; the value of the others is its error."""
     flats = list(flats)
     try:
-        with context.at_work.on(flats if changes else ()):
-            response = await context.admin.ask(request, changes=changes)
+        response, denied = await ask_about(context, flats, about, why_not, changes=changes)
     except OSError as error:
         return dict.fromkeys(flats, unavailable(error))
-    found: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
-    for entry in paced(getattr(response, results)):
-        if entry.name in found:
-            code, text = int(entry.error_code), entry.error_message or ""
-            found[entry.name] = Denied(code, text, BROKER) if code else entry
-    return found
+    left = [flat for flat in flats if flat not in denied]
+    entries = one_each(left, getattr(response, results, ()), attrgetter("name"))
+    answers = {flat: _error(entry) or entry for flat, entry in paced(entries.items())}
+    return {**answers, **denied}
+
+
+def _error(entry: Any) -> Denied | None:
+    """Why the broker did not do what an entry of its response is about; None: it did. ``entry``
+    is None if the response leaves it out."""
+    if entry is None:
+        return UNANSWERED
+    code, text = int(entry.error_code), entry.error_message or ""
+    return Denied(code, text, BROKER) if code else None
 
 
 # -- configs ---------------------------------------------------------------------------------------
@@ -83,12 +107,14 @@ async def describe(
     *,
     synonyms: bool = False,
     documentation: bool = False,
-) -> Any:
-    """The broker's response to DescribeConfigs for topics. Raises OSError."""
+) -> dict[str, Any]:
+    """The broker's entry of DescribeConfigs for each topic, by flat name; None if the broker does
+    not answer for a topic. Raises OSError."""
     # Brokers read an empty list as null, which requests all configs.
     wanted = sorted(keys) if keys else None
     request = describe_configs(flats, wanted, synonyms=synonyms, documentation=documentation)
-    return await context.admin.ask(request, changes=False)
+    response = await context.admin.ask(request, changes=False)
+    return one_each(flats, response.results, attrgetter("resource_name"))
 
 
 async def read_configs(
@@ -101,12 +127,12 @@ async def read_configs(
     """
     read: dict[str, Sequence[Any]] = {}
     for batch in batches(flats):
-        for result in (await describe(context, batch, keys)).results:
-            code = int(result.error_code)
+        for flat, result in (await describe(context, batch, keys)).items():
+            code = REQUEST_TIMED_OUT if result is None else int(result.error_code)
             if code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
                 raise Rejected(code, "The broker does not tell the topic's configs.")
             if not code:
-                read[result.resource_name] = result.configs
+                read[flat] = result.configs
     return read
 
 
@@ -124,10 +150,6 @@ def dynamic_configs(configs: Iterable[Any]) -> dict[str, str]:
     return {each.name: each.value or "" for each in configs if each.config_source == OWN}
 
 
-WhyNot = Callable[[Collection[str]], Mapping[str, Denied]]
-"""Takes topics by flat name and returns why they may not be changed any more."""
-
-
 async def write_configs(
     context: Context,
     operations: Mapping[str, Sequence[Operation]],
@@ -137,40 +159,38 @@ async def write_configs(
 ) -> dict[str, Denied | None]:
     """Alter the configs of topics at the broker; by flat name, None if the configs were altered.
 
-    Error messages are the broker's, in flat names, or come from ``why_not``, which is called last.
-    Raises OSError.
+    Error messages are the broker's, in flat names, or come from ``why_not``, which is called when
+    the request is sent. Raises OSError.
     """
     done: dict[str, Denied | None] = {}
     for batch in batches(list(operations)):
-        # The topics are noted before ``why_not`` checks them, so no freeze can come in between.
-        with context.at_work.on(() if validate_only else batch):
-            denied = {} if why_not is None else why_not(batch)
-            left = {flat: operations[flat] for flat in batch if flat not in denied}
-            done |= {**denied, **(await _write(context, left, validate_only) if left else {})}
+        about = partial(_alteration, operations, validate_only)
+        response, denied = await ask_about(
+            context, batch, about, why_not, changes=not validate_only
+        )
+        left = [flat for flat in batch if flat not in denied]
+        results = getattr(response, "responses", ())
+        entries = one_each(left, results, attrgetter("resource_name"))
+        done |= {**denied, **{flat: _error(entry) for flat, entry in entries.items()}}
     return done
 
 
-async def _write(
-    context: Context, operations: Mapping[str, Sequence[Operation]], validate_only: bool
-) -> dict[str, Denied | None]:
+def _alteration(
+    operations: Mapping[str, Sequence[Operation]], validate_only: bool, flats: Sequence[str]
+) -> Request:
     resources = [
         {
             "resource_type": TOPIC_RESOURCE,
             "resource_name": flat,
             "configs": [
                 {"name": one.key, "config_operation": one.operation, "value": one.value}
-                for one in eased(given)
+                for one in eased(operations[flat])
             ],
         }
-        for flat, given in operations.items()
+        for flat in flats
     ]
     values = {"resources": resources, "validate_only": validate_only}
-    response = await context.admin.ask(Request("IncrementalAlterConfigsRequest", 1, values))
-    done: dict[str, Denied | None] = {}
-    for answer in response.responses:
-        code, text = int(answer.error_code), answer.error_message or ""
-        done[answer.resource_name] = Denied(code, text, BROKER) if code else None
-    return done
+    return Request("IncrementalAlterConfigsRequest", 1, values)
 
 
 async def validate_configs(context: Context, configs: Mapping[str, str]) -> Denied | None:
@@ -209,8 +229,8 @@ async def _probe(context: Context, configs: Mapping[str, str]) -> Any:
         return {"topics": [topic], "validate_only": True}
 
     request = Request("CreateTopicsRequest", 7, values)
-    (topic,) = (await context.admin.ask(request, changes=False)).topics
-    return topic
+    response = await context.admin.ask(request, changes=False)
+    return only_one(name, response.topics, attrgetter("name"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +262,9 @@ async def cluster_defaults(
     # The gateway's own topics first: nobody deletes them meanwhile.
     own_first = sorted(names, key=lambda name: (not name.startswith(RESERVED_PREFIX), name))
     for flat in own_first[:_SAMPLES]:
-        response = await describe(context, [flat], synonyms=True, documentation=documentation)
-        (result,) = response.results
-        if not result.error_code:
+        described = await describe(context, [flat], synonyms=True, documentation=documentation)
+        result = described[flat]
+        if result is not None and not result.error_code:
             read = {config.name: _default(config) for config in result.configs}
             break
     hidden = [default for default in read.values() if default.source == OWN]
@@ -299,35 +319,54 @@ _NO_ANSWER: Final = Outcome(REQUEST_TIMED_OUT, "The broker does not say what bec
 
 
 async def delete_at_broker(
-    context: Context, ids: Mapping[str, bytes | None], timeout: timedelta = LONGEST
+    context: Context,
+    ids: Mapping[str, bytes | None],
+    timeout: timedelta = LONGEST,
+    why_not: WhyNot | None = None,
 ) -> dict[str, Outcome]:
     """Delete topics; ``ids`` maps a flat name to the broker's topic id, or to None to delete by
     name.
 
-    Returns the outcomes by flat name. By its id only this topic is deleted, not a topic that was
-    created under the same name since. The index forgets deleted topics. Raises OSError: then it is
-    unknown which topics were deleted.
+    Returns the outcomes by flat name; topics that ``why_not`` denies are left out, and stay. By its
+    id only this topic is deleted, not a topic that was created under the same name since. The index
+    forgets deleted topics. Raises OSError: then it is unknown which topics were deleted; and the
+    errors of ``why_not``.
     """
     if not ids:
         return {}
-    topics = [
-        {"name": flat} if topic_id is None else {"name": None, "topic_id": UUID(bytes=topic_id)}
-        for flat, topic_id in eased([*ids.items()])
-    ]
-    # Before v6 a request has only names.
-    values = {"timeout": timeout, "topics": topics, "topic_names": list(ids)}
-    response = await context.admin.ask(Request("DeleteTopicsRequest", _DELETES_BY_ID, values))
+
+    def about(flats: Sequence[str]) -> Request:
+        topics = [
+            {"name": flat} if topic_id is None else {"name": None, "topic_id": UUID(bytes=topic_id)}
+            for flat, topic_id in eased([(flat, ids[flat]) for flat in flats])
+        ]
+        # Before v6 a request has only names.
+        values = {"timeout": timeout, "topics": topics, "topic_names": list(flats)}
+        return Request("DeleteTopicsRequest", _DELETES_BY_ID, values)
+
+    response, denied = await ask_about(context, ids, about, why_not, noted=False)
+    left = [flat for flat in ids if flat not in denied]
     by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
-    outcomes = dict.fromkeys(ids, _NO_ANSWER)
-    for result in paced(response.responses):
-        found = getattr(result, "topic_id", None)
-        topic_id = None if found is None else found.bytes
-        flat = by_id.get(topic_id or b"", result.name)
-        if flat not in outcomes:
+
+    def flat_of(result: Any) -> str | None:
+        name: str | None = result.name
+        return by_id.get(_topic_id(result) or b"", name)
+
+    outcomes = dict.fromkeys(left, _NO_ANSWER)
+    results = one_each(left, getattr(response, "responses", ()), flat_of)
+    for flat, result in paced(results.items()):
+        if result is None:
             continue
+        topic_id = _topic_id(result)
         text = getattr(result, "error_message", None)
         outcomes[flat] = Outcome(int(result.error_code), text, topic_id)
         # If the broker does not know a name, the next listing may still have it.
         if outcomes[flat].gone and outcomes[flat].code != UNKNOWN_TOPIC_OR_PARTITION:
             context.cluster.index.forget(flat.encode(), ids[flat] or topic_id)
     return outcomes
+
+
+def _topic_id(result: Any) -> bytes | None:
+    found = getattr(result, "topic_id", None)
+    topic_id: bytes | None = None if found is None else found.bytes
+    return topic_id

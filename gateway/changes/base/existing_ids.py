@@ -12,9 +12,11 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.one_each import one_each
 from gateway.changes.base.rejected import Rejected, try_again
 from gateway.slices import InSlices, Turns, all_in_slices, sliced
 from protocol.errors import ProtocolError
@@ -113,7 +115,8 @@ class IdListing:
         values = {"topics": topics, "allow_auto_topic_creation": False}
         request = Request("MetadataRequest", _METADATA, values)
         metadata = await admin.ask(request, changes=False)
-        if any(map(_lacks_leaders, metadata.topics)):
+        coordinated = one_each(_COORDINATED, metadata.topics, attrgetter("name"))
+        if any(map(_lacks_leaders, coordinated.values())):
             raise Rejected.of(_NOT_ALL)
         addresses = [(broker.host, int(broker.port)) for broker in metadata.brokers]
         groups = [_of_broker(admin, one, _LIST_GROUPS) for one in addresses]
@@ -149,7 +152,7 @@ async def _of_broker(admin: ClusterAdmin, address: tuple[str, int], request: Req
 def _lacks_leaders(topic: Any) -> bool:
     """Whether a partition of this topic has no leader, so that no broker lists its groups or
     ids."""
-    if int(topic.error_code) == _LEADER_NOT_AVAILABLE:
+    if topic is None or int(topic.error_code) == _LEADER_NOT_AVAILABLE:
         return True
     return any(int(each.leader_id) < 0 for each in paced(topic.partitions))
 

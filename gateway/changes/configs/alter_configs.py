@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
+from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import admin_rights
 from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
 from gateway.changes.base.rejected import Rejected, respelled, unavailable
@@ -44,6 +46,7 @@ from gateway.changes.configs.described_links import links_text
 from gateway.changes.namespaces.namespace_configs import alter_namespace
 from gateway.changes.namespaces.namespace_settings import (
     SETTINGS,
+    Check,
     change_principals,
     change_settings,
     is_home_change,
@@ -122,8 +125,9 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
         await _alter_topics(batch)
         for number, item in list(batch.left.items()):
             if isinstance(item.what, NamespaceResource):
+                check = partial(_check_rights, batch, api, resources[number])
                 batch.answer(
-                    number, await _outcome(batch, _alter_namespace(batch, item.what, item))
+                    number, await _outcome(batch, _alter_namespace(batch, item.what, item, check))
                 )
         for number, item in list(batch.left.items()):
             batch.answer(number, await _outcome(batch, _change_names(batch, item)))
@@ -289,12 +293,24 @@ def _why_not_now(batch: _Batch, names: Mapping[str, str]) -> Mapping[str, Denied
     return {flat: why for flat, why in out.items() if why is not None} | denied
 
 
-async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _Item) -> None:
+def _check_rights(batch: _Batch, api: str, resource: Any, newest: Snapshot) -> None:
+    """Raise :class:`Rejected` if the client may not alter a resource on this state of the
+    catalog."""
+    access = batch.access.over(View(batch.view.settings, newest))
+    for why in admin_rights.configs(access, api, [resource]).values():
+        raise Rejected.of(why)
+
+
+async def _alter_namespace(
+    batch: _Batch, namespace: NamespaceResource, item: _Item, check: Check
+) -> None:
     if not namespace.path:
         raise Rejected(INVALID_REQUEST, "The default namespace has no configs of its own.")
     if not batch.whole and is_home_change(item.operations):
         (one,) = item.operations
-        await change_principals(batch.context, batch.view, namespace.path, one, batch.validate_only)
+        await change_principals(
+            batch.context, batch.view, namespace.path, one, batch.validate_only, check
+        )
         return
     # Tools that write back the described configs send this, too, and change nothing by it.
     present = Operation(PRINCIPALS, SET, principals_of(batch.view.snapshot, namespace.path))
@@ -320,10 +336,10 @@ async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _I
 
     if item.operations or batch.whole or not settings:
         await alter_namespace(
-            batch.context, namespace.path, operations, batch.validate_only, batch.access
+            batch.context, namespace.path, operations, batch.validate_only, batch.access, check
         )
     if settings and not batch.validate_only:
-        await change_settings(batch.context, namespace.path, settings)
+        await change_settings(batch.context, namespace.path, settings, check=check)
 
 
 async def _outcome(batch: _Batch, done: Awaitable[None]) -> Denied | None:

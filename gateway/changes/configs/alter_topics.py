@@ -24,7 +24,7 @@ from typing import Final
 
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.broker import WhyNot, read_dynamic, write_configs
+from gateway.changes.base.broker import read_dynamic, write_configs
 from gateway.changes.base.config_policies import subject_to_policies, topic_violations
 from gateway.changes.base.config_values import is_same_value
 from gateway.changes.base.context import ATTEMPTS, Context
@@ -37,6 +37,7 @@ from gateway.changes.base.inherited import (
     settled,
     tiers,
 )
+from gateway.changes.base.last_look import WhyNot
 from gateway.changes.base.rejected import Rejected, try_again
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.changes.base.told_configs import late_configs, values_after

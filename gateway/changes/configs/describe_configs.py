@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from gateway.catalog.freezes import Frozen, freezes_in
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import Default, cluster_defaults, describe
-from gateway.changes.base.context import Answered, Batch, Context
+from gateway.changes.base.context import ATTEMPTS, MOVED, Answered, Batch, Context
 from gateway.changes.base.inherited import adjust_described, inherited, own_configs, pending
-from gateway.changes.base.rejected import BROKER, unavailable
+from gateway.changes.base.rejected import BROKER, try_again, unavailable
 from gateway.changes.base.resources import (
     LIST_TYPE,
     NamespaceResource,
@@ -49,12 +50,15 @@ from gateway.names import DELIMITER, parents
 from gateway.policies.applied import anything_set, applied_rules
 from gateway.policies.applied_text import rules_text
 from gateway.views.access import DESCRIBE, Access
+from gateway.views.view import View
 from protocol import messages
 from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 _BOOLEAN_TYPE: Final = 1
-_NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", BROKER)
+_NO_ANSWER: Final = try_again("The broker does not describe the topic now")
+
+_CHANGING: Final = try_again("The catalog keeps changing meanwhile")
 
 _AT_ONCE: Final = 100
 """Resources that are described without a pause."""
@@ -76,6 +80,8 @@ class _Batch(Batch[int, TopicResource | NamespaceResource, Any]):
     resources: Sequence[Any]
     shape: Shape
     policies: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    described: Mapping[int, TopicResource | NamespaceResource] = field(default_factory=dict)
+    """What was described, by the number of its resource."""
 
 
 async def describe_configs(context: Context, access: Access, version: int, body: bytes) -> Answered:
@@ -100,6 +106,7 @@ async def describe_configs(context: Context, access: Access, version: int, body:
         await batch.refresh()
         _read(batch)
         await _describe(batch)
+        await _look_again(batch)
     except OSError as error:
         batch.answers.clear()
         batch.reject(unavailable(error))
@@ -125,8 +132,34 @@ def _read(batch: _Batch) -> None:
             batch.left[number] = found
 
 
+async def _look_again(batch: _Batch) -> None:
+    """Deny what the client may not be told any more, or what its name does not lead to any more.
+    The gateway's own queries take as long as brokers like, and meanwhile a right may be revoked, or
+    a topic moved. A freeze does not wait for what only tells, so a frozen topic is denied, too.
+    Raises OSError if the catalog is out of date by now."""
+    catalog = batch.context.catalog
+    if not catalog.fresh:
+        await catalog.refresh()
+    described, answers = dict(batch.described), dict(batch.answers)
+    for _ in range(ATTEMPTS):
+        snapshot = catalog.snapshot
+        if batch.view.snapshot is snapshot and not freezes_in(snapshot):
+            return
+        frozen = Frozen.of(freezes_in(snapshot).values())
+        batch.access = batch.access.over(View(batch.view.settings, snapshot, frozen=frozen))
+        batch.restart()
+        _read(batch)
+        for number, found in paced(list(batch.left.items())):
+            same = described.get(number) == found
+            batch.answer(number, answers[number] if same else MOVED)
+        if catalog.snapshot is snapshot:
+            return
+    batch.reject(_CHANGING, batch.keys)
+
+
 async def _describe(batch: _Batch) -> None:
     answers = await _query_topics(batch)
+    batch.described = dict(batch.left)
     defaults: Mapping[str, Default] = {}
     if any(
         isinstance(found, NamespaceResource) and not is_of_listener(batch.resources[number])
@@ -160,23 +193,22 @@ async def _query_topics(batch: _Batch) -> dict[str, Any]:
     every = None if None in keys.values() else set().union(*(k for k in keys.values() if k))
     if every is not None and len(every) * len(keys) > _MANY_VALUES:
         every = None
-    response = await describe(
+    return await describe(
         batch.context,
         list(keys),
         every,
         synonyms=batch.shape.synonyms,
         documentation=batch.shape.documentation,
     )
-    return {result.resource_name: result for result in paced(response.results)}
 
 
 def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: Any) -> Any:
     shape = batch.shape
-    if answer is None or answer.error_code:
-        why = _NO_ANSWER
-        if answer is not None:
-            why = Denied(int(answer.error_code), answer.error_message or "", BROKER)
-            why = in_logical_names(batch.access, why, topic)
+    if answer is None:
+        return _NO_ANSWER
+    if answer.error_code:
+        why = Denied(int(answer.error_code), answer.error_message or "", BROKER)
+        why = in_logical_names(batch.access, why, topic)
         if not why.message:
             state = (
                 "does not exist" if why.code == UNKNOWN_TOPIC_OR_PARTITION else "is not described"

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
+from gateway.brokers.one_each import one_each
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import batches
 from gateway.names import below
@@ -75,11 +77,14 @@ class GroupRemoval:
         values = {"groups_names": list(groups)}
         request = Request("DeleteGroupsRequest", _DELETE_AT_MOST, values)
         response = await self._ask_at(address, request)
-        codes = {one.group_id: int(one.error_code) for one in paced(response.results)}
+        results = one_each(groups, response.results, attrgetter("group_id"))
+        # A group that the broker does not answer for is still there, as far as is known.
+        done = None not in results.values()
+        codes = {group: int(one.error_code) for group, one in results.items() if one is not None}
         for group, code in paced(codes.items()):
             if code not in _GONE | _ELSEWHERE:
                 self._log(group, path, code)
-        return all(code in _GONE or _is_final(code) for code in codes.values())
+        return done and all(code in _GONE or _is_final(code) for code in codes.values())
 
     def _log(self, group: str, path: str, code: int) -> None:
         if (group, path) in self._logged:

@@ -17,6 +17,7 @@ from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import carrying
+from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import read_dynamic, validate_configs
 from gateway.changes.base.catalog_limits import CatalogLimits
 from gateway.changes.base.config_policies import namespace_violation
@@ -121,6 +122,8 @@ async def create_namespace(
         if context.clock() - listed_at > LISTING_HOLDS:
             raise Rejected.of(try_again("It took too long until the namespace could be created"))
         newest = access.over(View(settings, snapshot))
+        # Brokers were queried meanwhile, and a right may have been revoked.
+        reject_if(next(iter(admin_rights.creations(newest, [topic]).values()), None))
         flats = list(index.names()) if index.version != listing else None
         changes = decide(newest, new, flats)
         check_counted_limits(context, access.principal, snapshot, arrivals, listed_at)

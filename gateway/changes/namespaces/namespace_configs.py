@@ -46,7 +46,7 @@ from gateway.changes.base.inherited import (
 from gateway.changes.base.rejected import reject_if, respelled, shown_namespace
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
 from gateway.changes.base.told_configs import late_configs
-from gateway.changes.namespaces.namespace_settings import existing
+from gateway.changes.namespaces.namespace_settings import Check, allowed, existing
 from gateway.error_codes import (
     INVALID_CONFIG,
     INVALID_REQUEST,
@@ -88,18 +88,23 @@ async def alter_namespace(
     operations: Operations,
     validate_only: bool = False,
     access: Access | None = None,
+    check: Check = allowed,
 ) -> None:
     """Alter a namespace's own configs if policies allow it, and apply them to its topics.
-    ``access``: the client's.
+    ``access``: the client's. ``check`` is called on the state that is changed.
 
     Returns when the configs are applied, or when the job continues in the background. Raises
     :class:`Rejected` and OSError.
     """
 
+    def decide(found: _Found, newest: Snapshot) -> Sequence[Change]:
+        check(newest)
+        return _decide(context, path, found, newest)
+
     async def attempt() -> bool:
         found = await _find(context, access, path, operations, validate_only)
         if found is not None:
-            await context.catalog.change(lambda newest: _decide(context, path, found, newest))
+            await context.catalog.change(partial(decide, found))
         return found is not None
 
     if await decide_until_current(context, attempt, f"Namespace '{path}'"):

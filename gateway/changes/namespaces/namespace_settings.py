@@ -124,12 +124,26 @@ def altered_settings(own: Mapping[str, str], operations: Sequence[Operation]) ->
     return dict(sorted(new.items()))
 
 
+Check = Callable[[Snapshot], None]
+"""Raises :class:`Rejected` if the client may not make a change on this state of the catalog: a
+right may be revoked while the change waits for brokers and for its turn in the catalog."""
+
+
+def allowed(_: Snapshot) -> None:
+    """The :data:`Check` of a change that needs no right."""
+
+
 async def change_settings(
-    context: Context, path: str, operations: Sequence[Operation], validate_only: bool = False
+    context: Context,
+    path: str,
+    operations: Sequence[Operation],
+    validate_only: bool = False,
+    check: Check = allowed,
 ) -> None:
     """Alter a namespace's own settings. Raises :class:`Rejected` and OSError."""
 
     def decide(newest: Snapshot) -> Sequence[Change]:
+        check(newest)
         present = existing(newest, path)
         settings = altered_settings(present.settings, operations)
         return [] if settings == present.settings else [replace(present, settings=settings)]
@@ -159,7 +173,12 @@ def is_home_change(operations: Sequence[Operation]) -> bool:
 
 
 async def change_principals(
-    context: Context, view: View, path: str, one: Operation, validate_only: bool = False
+    context: Context,
+    view: View,
+    path: str,
+    one: Operation,
+    validate_only: bool = False,
+    check: Check = allowed,
 ) -> None:
     """Change the principals whose home a namespace is: SET, DELETE, APPEND, SUBTRACT.
 
@@ -176,6 +195,7 @@ async def change_principals(
     named = frozenset() if one.operation == DELETE else read_principals(one.value)
 
     def decide(newest: Snapshot) -> list[Change]:
+        check(newest)
         existing(newest, path)
         present = {who for who, home in newest.homes.items() if home == path}
         if one.operation == APPEND:

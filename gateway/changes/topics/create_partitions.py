@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.broker import broker_time, query_each
+from gateway.changes.base.broker import broker_time, query_allowed
 from gateway.changes.base.context import (
     MOVED,
     Answered,
@@ -129,12 +129,7 @@ async def _create(batch: _Batch) -> None:
             batch.answer(name, None)
         return
     names = {each.flat: name for name, each in batch.left.items()}
-    # The topics are noted before they are checked for the last time, so no freeze can come in
-    # between.
-    with batch.context.at_work.on(names):
-        for flat, why in batch.why_not_now(ALTER, names).items():
-            batch.answer(names[flat], why)
-        await _ask_broker(batch, validate_only=False)
+    await _ask_broker(batch, validate_only=False)
     # Topics that the broker has rejected do not count. If the broker did not respond, it may still
     # create the partitions, so they count until listings show them.
     answers = {flat: batch.answers[names[flat]] for flat in reserved}
@@ -153,23 +148,22 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
     names = {each.flat: name for name, each in batch.left.items()}
     if not names:
         return
-    topics = [
-        {
-            "name": each.flat,
-            "count": each.requested.count,
-            "assignments": None
-            if each.requested.assignments is None
-            else [{"broker_ids": one.broker_ids} for one in eased(each.requested.assignments)],
+    wanted = {each.flat: each.requested for each in paced(batch.left.values())}
+
+    def about(flats: Sequence[str]) -> Request:
+        values = {
+            "topics": [_broker_topic(flat, wanted[flat]) for flat in paced(flats)],
+            "timeout": broker_time(batch.request.timeout),
+            "validate_only": validate_only,
         }
-        for each in paced(batch.left.values())
-    ]
-    values = {
-        "topics": topics,
-        "timeout": broker_time(batch.request.timeout),
-        "validate_only": validate_only,
-    }
-    request = Request("CreatePartitionsRequest", _NEWEST, values)
-    found = await query_each(batch.context, request, names, "results", changes=not validate_only)
+        return Request("CreatePartitionsRequest", _NEWEST, values)
+
+    def why_not(flats: Collection[str]) -> Mapping[str, Denied]:
+        return batch.why_not_now(ALTER, {flat: names[flat] for flat in flats})
+
+    found = await query_allowed(
+        batch.context, about, names, "results", why_not, changes=not validate_only
+    )
     for flat, result in paced(found.items()):
         name = names[flat]
         if not isinstance(result, Denied):
@@ -177,6 +171,13 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
                 batch.answer(name, None)
         else:
             batch.answer(name, in_logical_names(batch.access, result, TopicResource(name, flat)))
+
+
+def _broker_topic(flat: str, requested: Any) -> dict[str, object]:
+    assignments = requested.assignments
+    if assignments is not None:
+        assignments = [{"broker_ids": one.broker_ids} for one in eased(assignments)]
+    return {"name": flat, "count": requested.count, "assignments": assignments}
 
 
 # -- policies --------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ differ, none of them is created, as in Kafka for a name that is in a request twi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from gateway.changes.base import admin_rights
-from gateway.changes.base.broker import broker_time, query_each
+from gateway.changes.base.broker import broker_time, query_allowed
 from gateway.changes.base.context import Batch, write_items
 from gateway.changes.base.inherited import adjust_created
 from gateway.changes.base.rejected import BROKER, Rejected, respelled, try_again, unavailable
@@ -30,6 +30,7 @@ from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
 from gateway.policies.limits import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 from gateway.rules.error_text import restored
+from gateway.views.view import View
 from protocol import messages
 from protocol.messages import Request, changed, element_class, has_field, make
 from protocol.pausing import eased, paced
@@ -70,6 +71,16 @@ class Creation(Batch[str, Planned, Answer]):
             if spelled not in self.answers:
                 self.answer(spelled, why)
 
+    def forbidden_now(self, planned: Mapping[str, Planned]) -> dict[str, Denied]:
+        """The planned topics, by flat name, that ACLs deny by now. While a request waits for
+        policies, for the catalog and for its turn at the broker, a right may be revoked."""
+        snapshot = self.context.catalog.snapshot
+        access = self.access.over(View(self.view.settings, snapshot))
+        topics = [each.requested for each in paced(planned.values())]
+        denied = admin_rights.creations(access, topics)
+        names = {flat: each.spelled.encode() for flat, each in paced(planned.items())}
+        return {flat: denied[name] for flat, name in names.items() if name in denied}
+
     def deny_by_policy(self, spelled: str, why: Denied) -> None:
         """Reject a topic by a policy's error, respelled from the topic's full name to the
         client's."""
@@ -89,8 +100,17 @@ async def ask_broker(
         return {}
     spellings = {flat: each.spelled for flat, each in paced(planned.items())}
     facts = text_facts(creation.access, spellings)
-    request = broker_request(creation.request, planned.values(), validate_only=validate_only)
-    found = await query_each(creation.context, request, planned, "topics")
+
+    def about(flats: Sequence[str]) -> Request:
+        topics = [planned[flat] for flat in flats]
+        return broker_request(creation.request, topics, validate_only=validate_only)
+
+    def why_not(flats: Collection[str]) -> Mapping[str, Denied]:
+        return creation.forbidden_now({flat: planned[flat] for flat in flats})
+
+    found = await query_allowed(
+        creation.context, about, planned, "topics", why_not, changes=not validate_only
+    )
     taken: dict[str, Any] = {}
     for flat, result in paced(found.items()):
         if not isinstance(result, Denied):

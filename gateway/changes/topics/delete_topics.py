@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -93,7 +93,13 @@ async def delete_topics(
 
 def _check_acls(deletion: Deletion, keys: Iterable[TopicKey]) -> None:
     """Reject the items that ACLs deny."""
-    access = deletion.access
+    for key, why in paced(_denied(deletion, deletion.access, keys).items()):
+        deletion.answer(key, why)
+
+
+def _denied(deletion: Deletion, access: Access, keys: Iterable[TopicKey]) -> dict[TopicKey, Denied]:
+    """Why the items may not be deleted by the rights of ``access``."""
+    denied: dict[TopicKey, Denied] = {}
     wanted = {key: deletion.left[key] for key in paced(list(keys))}
     names = [key.name.encode() for key in paced(wanted) if key.name is not None]
     by_name = admin_rights.deletions(access, names, deletion.context.cluster.index.names())
@@ -107,7 +113,8 @@ def _check_acls(deletion: Deletion, keys: Iterable[TopicKey]) -> None:
             topic = access.flat_resource(what.flat.encode())
             why = admin_rights.deletion_by_id(access, topic)
         if why is not None:
-            deletion.answer(key, why)
+            denied[key] = why
+    return denied
 
 
 async def _check_again(deletion: Deletion, keys: Iterable[TopicKey], hold: Hold) -> None:
@@ -210,10 +217,23 @@ async def _delete_frozen(
         flat: None if key.topic_id is None else view.id_to_broker(key.topic_id, index)
         for key, flat in paced(topics.items())
     }
-    outcomes = await delete_at_broker(context, ids, timeout)
+    denied: dict[TopicKey, Denied] = {}
+
+    def why_not(_: Collection[str]) -> dict[str, Denied]:
+        # The freeze keeps each topic in its place, but rights may be revoked meanwhile.
+        newest = context.catalog.snapshot
+        hold.check(newest)
+        access = deletion.access.over(View(view.settings, newest))
+        denied.clear()
+        denied.update(_denied(deletion, access, topics))
+        allowed = {flat for key, flat in topics.items() if key not in denied}
+        return {topics[key]: why for key, why in denied.items() if topics[key] not in allowed}
+
+    outcomes = await delete_at_broker(context, ids, timeout, why_not)
     facts = text_facts(deletion.access, {flat: key.name for key, flat in paced(topics.items())})
     for key, flat in paced(topics.items()):
-        deletion.answer(key, _answer(view, key, flat, outcomes[flat], facts))
+        why = denied.get(key)
+        deletion.answer(key, why or _answer(view, key, flat, outcomes[flat], facts))
     now = context.clock()
 
     def decide(snapshot: Snapshot) -> list[Change]:

@@ -148,7 +148,7 @@ async def test_a_topic_is_altered_while_it_is_moved(name: str, move_first: bool)
 
 
 async def test_what_was_set_is_put_back() -> None:
-    """The move comes after the last look before the broker gets the change."""
+    """The move comes after the last look, when the change is on its way to the broker."""
     world = World(["free", "org"])
     world.broker.make("plain", retention_ms="5", max_message_bytes="9")
     one, two = (world.gateway(judge(namespaces={"org": STRICT})) for _ in range(2))
@@ -157,7 +157,7 @@ async def test_what_was_set_is_put_back() -> None:
     async def other() -> None:
         told.append(await alter(two, "plain", moving("org")))
 
-    world.step = once("ask IncrementalAlterConfigsRequest", other)
+    world.broker.sent = once("sent IncrementalAlterConfigsRequest", other)
     changes = [*TOO_LONG, *setting(cleanup_policy="compact"), *deleting("max.message.bytes")]
     code, _ = await alter(one, "plain", changes)
     assert (code, told) == (TIMED_OUT, [(0, None)])
