@@ -154,7 +154,7 @@ async def test_a_slow_re_authentication_and_another_behind_it() -> None:
     pair = Pair()
     pair.worker.sasl = {"test": Accepts()}
     pair.session.state.identity = Identity("User:alice", "ONE", user="alice")
-    connection, server, client = connected(pair)
+    connection, _, client = connected(pair)
     connection.data_received(handshake("ONE"))
     await settled()
     began = pair.session.state.reauth_began
