@@ -296,3 +296,30 @@ def namespace_of(pattern: ResourcePattern) -> str | None:
     if pattern.type not in NAMESPACED:
         return None
     return pattern.name.rpartition(DELIMITER)[0] or None
+
+
+MAX_TEXT: Final = 32_767
+"""Bytes of a principal or host: the longest string of the versions before KIP-482."""
+
+
+def wrong_acl(kind: ResourceType, pattern_type: PatternType, name: str, entry: AclEntry) -> str:
+    """The reason why an ACL is not valid, a sentence; empty for a valid ACL."""
+    if kind is ResourceType.CLUSTER and name != CLUSTER_NAME:
+        return f"A CLUSTER resource has the name '{CLUSTER_NAME}' and no other, such as '{name}'."
+    if not name:
+        return "The resource name is empty; '*' stands for every resource of the type."
+    if kind <= ResourceType.ANY:
+        return f"{kind.name} is no type of a resource that can have an ACL."
+    if pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
+        return f"{pattern_type.name} is no pattern type of an ACL; LITERAL and PREFIXED are."
+    if entry.operation <= Operation.ANY:
+        return f"{entry.operation.name} is no operation that an ACL can be about."
+    if entry.permission <= Permission.ANY:
+        return f"{entry.permission.name} is no permission of an ACL; ALLOW and DENY are."
+    if DELIMITER not in entry.principal:
+        return f"'{entry.principal}' is no principal; it is written like User:alice."
+    if not entry.host:
+        return "The host is empty; '*' stands for every host."
+    if max(len(entry.principal.encode()), len(entry.host.encode())) > MAX_TEXT:
+        return f"A principal or host is longer than {MAX_TEXT:,} bytes."
+    return ""

@@ -6,6 +6,7 @@ and over all names of the cluster; the gateway evaluates them over the client's 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -27,6 +28,20 @@ compile twenty times as many, and the time to match a name grows with each of th
 MAX_UNICODE_CLASSES: Final = 20
 """The most classes like ``\\pL`` in an expression. Each stands for hundreds of ranges: RE2 took
 seconds and 300 MB to parse ten thousand of them, whatever the limit of the compiled expression."""
+
+MAX_WEIGHT: Final = 32_767
+"""The most that an expression weighs: as much as the longest name that a request can hold. RE2
+takes up to 1 microsecond to compile a unit of weight, about one of its instructions."""
+
+MAX_DEPTH: Final = 250
+"""The most groups within each other: the time to compile grows with the square of their number."""
+
+CHARACTER_WEIGHTS: Final = {".": 8, "[": 16, "(": 1}
+ESCAPE_WEIGHTS: Final = dict.fromkeys("wds", 4) | dict.fromkeys("WDS", 12)
+"""Weights, besides their bytes, of classes, and of groups, which are counted below."""
+
+FOLDED_WEIGHT: Final = 3
+"""Times that an expression weighs more if it ignores case, anywhere in it."""
 
 
 class InvalidRegex(Exception):
@@ -78,7 +93,35 @@ def _check_cost(pattern: str) -> int:
         raise InvalidRegex(f"it has more than {MAX_REPETITIONS} repetitions and classes")
     if pattern.count(r"\p") + pattern.count(r"\P") > MAX_UNICODE_CLASSES:
         raise InvalidRegex(rf"it has more than {MAX_UNICODE_CLASSES} classes like \pL")
+    if _weight(pattern) > MAX_WEIGHT:
+        raise InvalidRegex("it is too long for the classes, dots and flags in it")
     return repetitions
+
+
+def _weight(pattern: str) -> int:
+    """About the instructions of a compiled expression without its repetitions, at least. Raises
+    InvalidRegex if groups are nested too deep."""
+    weight = len(pattern.encode(errors="surrogatepass"))
+    plain = _ESCAPED.sub("", pattern) if "\\" in pattern else pattern
+    weight += sum(more * plain.count(char) for char, more in CHARACTER_WEIGHTS.items())
+    weight += sum(more * pattern.count("\\" + char) for char, more in ESCAPE_WEIGHTS.items())
+    if weight <= MAX_WEIGHT:
+        _check_depth(pattern)
+    return weight * FOLDED_WEIGHT if _IGNORES_CASE.search(pattern) else weight
+
+
+_IGNORES_CASE: Final = re.compile(r"\(\?[a-zA-Z]*i")
+_ESCAPED: Final = re.compile(r"\\[^wdsWDS]")
+_GROUPS: Final = re.compile(r"[()]")
+
+
+def _check_depth(pattern: str) -> None:
+    """Raise InvalidRegex if too many groups are open at once; escaped brackets count, too."""
+    depth = 0
+    for bracket in _GROUPS.finditer(pattern):
+        depth += 1 if bracket[0] == "(" else -1
+        if depth > MAX_DEPTH:
+            raise InvalidRegex(f"more than {MAX_DEPTH} groups are within each other")
 
 
 def _text(error: Exception) -> str:

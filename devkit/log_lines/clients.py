@@ -54,6 +54,11 @@ LINES: Final = (
         "mend the file it names; new connections get what was read before, until the next start",
     ),
     LogLine(
+        "error",
+        "the TLS files of listeners could not be read again",
+        "a defect: report it with the traceback; new connections get what was read before",
+    ),
+    LogLine(
         "warning",
         "%d questions of peers were not answered in time",
         "nothing: they were under way when this gateway stopped, and the peers ask again; if "

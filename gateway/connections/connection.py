@@ -549,6 +549,12 @@ class Connection(BaseConnection):
             self._broker.end_if_answered()
         self._close_if_drained()
 
+    def _renewed(self) -> bool:
+        """Apply a re-authentication that has succeeded; return whether the connection goes on."""
+        self._flush()  # the client gets its response, even if the connection ends with it
+        self._hub.reauthenticated(self)
+        return not self.closing
+
     async def _do(self, work: Waiting) -> None:
         """Do the work that the session waits for, beside other connections' requests."""
         body: bytes | None = None
@@ -568,7 +574,7 @@ class Connection(BaseConnection):
         if self._transport is None and lingering is None and not self._left:
             return
         try:
-            self.session.resume(body)
+            self.session.resume(body, self._renewed)
         except ProtocolError as error:
             self._reject(error)
             return

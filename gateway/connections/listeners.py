@@ -80,6 +80,7 @@ class Listeners:
         self._delays = {one.name: Delays(one.name, counts) for one in listeners}
         self._acceptors: list[Acceptor] = []
         self._tls: list[TlsListener] = []
+        self._reloading: asyncio.Task[None] | None = None
         self._handshakes: dict[str, _Handshakes] = {}
         self._connecting: set[asyncio.Task[object]] = set()
 
@@ -102,9 +103,20 @@ class Listeners:
             handshakes.abort()
 
     def reload(self) -> None:
-        """Use the current TLS files for new connections. Called once a second."""
-        for tls in self._tls:
-            tls.reload()
+        """Begin to use the current TLS files for new connections. Called once a second."""
+        if self._reloading is None and (touched := [tls for tls in self._tls if tls.touched]):
+            loop = asyncio.get_running_loop()
+            self._reloading = loop.create_task(self._reload(touched))
+
+    async def _reload(self, touched: Sequence[TlsListener]) -> None:
+        """Read TLS files in a thread, because decrypting a key may take seconds."""
+        try:
+            for tls in touched:
+                await asyncio.to_thread(tls.reload)
+        except Exception:
+            log.exception("the TLS files of listeners could not be read again")
+        finally:
+            self._reloading = None
 
     def addresses(self, listener: str, path: str) -> ListenerAddresses:
         """The addresses of a listener for the brokers of a volume in its reach."""
@@ -132,7 +144,8 @@ class Listeners:
             each.on_outside = partial(self._node_outside, listener.name, volume)
         tls = None
         if listener.tls is not None:
-            tls = _tls_of(listener, listener.tls, addresses, self._tls_key)
+            # In a thread, because decrypting its key may take seconds.
+            tls = await asyncio.to_thread(_tls_of, listener, listener.tls, addresses, self._tls_key)
             self._tls.append(tls)
             unauthenticated = self._unauthenticated[listener.name]
             self._handshakes[listener.name] = _Handshakes(listener, unauthenticated, self._rejected)

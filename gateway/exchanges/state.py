@@ -75,7 +75,8 @@ class ConnectionState:
     - ``spelled``: topic that the client subscribed to -> its spelling, for later assignments.
     - ``produced``: flat name -> the name or topic id that the client produced under, and the
       broker's id.
-    - ``reauth``: a re-authentication in progress (KIP-368).
+    - ``reauth``: a re-authentication in progress (KIP-368). ``reauth_began``: when the latest one
+      began, in seconds of the monotonic clock.
     - ``ask_broker``: sends a request of the gateway's own while the client's wait; None: no broker
       connection belongs to this client alone.
     - ``heard``: members of KIP-848 groups that the connection has heard of.
@@ -108,6 +109,7 @@ class ConnectionState:
         "produced",
         "protocol_types",
         "reauth",
+        "reauth_began",
         "share_sessions",
         "sought",
         "source",
@@ -145,6 +147,7 @@ class ConnectionState:
         self.sought: dict[tuple[int, str], float] | None = None
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
         self.reauth: Reauthentication | PassThroughReauthentication | None = None
+        self.reauth_began: float | None = None
 
     def stand_for(self, client: ConnectionState) -> None:
         """Stand for another connection's client, in a volume other than its node's volume."""
@@ -304,7 +307,8 @@ class ConnectionState:
         other.stand_for(self)
         other.ask_broker, other.tree = self.ask_broker, self.tree
         other.marked_ids_only, other.on_gateway_node = self.marked_ids_only, self.on_gateway_node
-        other.reauth, other.node_id = self.reauth, self.node_id
+        other.reauth, other.reauth_began = self.reauth, self.reauth_began
+        other.node_id = self.node_id
         other.fetch_sessions, other.produced = self.fetch_sessions, self.produced
         other.share_sessions = self.share_sessions
         other.spelled, other.protocol_types = self.spelled, self.protocol_types

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from time import monotonic
 from typing import Final
@@ -134,9 +135,10 @@ class Requests(Holding):
         if joined is not None:
             self._read(joined, 0)
 
-    def resume(self, body: bytes | None = None) -> None:
+    def resume(self, body: bytes | None = None, renewed: Callable[[], bool] = lambda: True) -> None:
         """Go on after ``waiting`` has been done; ``body`` is the response that :class:`Work`
-        returned."""
+        returned. ``renewed`` applies a re-authentication that has succeeded, before the requests
+        behind it are read, and returns whether the connection goes on."""
         done, self.waiting = self.waiting, None
         held = self._held.take()
         position = 0
@@ -160,7 +162,9 @@ class Requests(Holding):
                 # The connection ends with this response: no request behind it is carried out.
                 return
             if reauth is not None and reauth.identity is not None:
-                self.ends = end_of(reauth.identity)  # for requests that are held behind it
+                self.ends = end_of(reauth.identity)
+                if not renewed():
+                    return
         elif isinstance(done, (Refresh, Prepare)):
             self._unusual |= REFRESHED
         # The waiting request goes on, and no request behind it is begun.

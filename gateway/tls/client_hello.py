@@ -35,29 +35,67 @@ class ClientHello(NamedTuple):
     server_name: bytes | None = None
 
 
-def read_hello(data: bytes) -> ClientHello | None:
-    """Read a ClientHello from the bytes received so far, unless it is not complete yet.
+class InvalidHello(Exception):
+    """The bytes begin a ClientHello, and are none that the gateway waits for; the text says why."""
 
-    If the bytes are no ClientHello, or malformed, there is no name: OpenSSL rejects them, and knows
-    the reason best.
-    """
-    message = bytearray()
-    position = 0
-    while len(data) - position >= RECORD.size:
-        kind, _, size = RECORD.unpack_from(data, position)
-        if kind != HANDSHAKE:
-            return ClientHello(data)
-        position += RECORD.size
-        message += data[position : position + size]
-        position += size
-        if len(message) >= HELLO_HEAD and message[0] != CLIENT_HELLO:
-            return ClientHello(data)
-        wanted = HELLO_HEAD + int.from_bytes(message[1:HELLO_HEAD], "big")
-        if len(message) >= max(wanted, HELLO_HEAD):
-            return ClientHello(data, _server_name(memoryview(message)[HELLO_HEAD:wanted]))
-    if data and data[0] != HANDSHAKE:
-        return ClientHello(data)
-    return None
+
+class HelloReader:
+    """Reads a ClientHello from bytes as they arrive, each byte once."""
+
+    __slots__ = ("_data", "_left", "_message", "_position")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._message = bytearray()
+        self._position = 0  # of the next bytes to read
+        self._left = 0  # bytes of the record that begins before ``_position``
+
+    def read(self, received: bytes) -> ClientHello | None:
+        """Read the next bytes; None: the ClientHello is not complete yet. Raises InvalidHello.
+
+        If the bytes are no ClientHello, or malformed, there is no name: OpenSSL rejects them, and
+        knows the reason best.
+        """
+        self._data += received
+        if self._data and self._data[0] != HANDSHAKE:
+            return ClientHello(bytes(self._data))
+        while self._next_record():
+            piece = self._data[self._position : self._position + self._left]
+            self._position += len(piece)
+            self._left -= len(piece)
+            self._message += piece
+            if self._message and self._message[0] != CLIENT_HELLO:
+                return ClientHello(bytes(self._data))
+            if len(self._message) < HELLO_HEAD:
+                continue
+            wanted = HELLO_HEAD + int.from_bytes(self._message[1:HELLO_HEAD], "big")
+            if wanted > MAX_HELLO:
+                break
+            if len(self._message) >= wanted:
+                name = _server_name(memoryview(self._message)[HELLO_HEAD:wanted])
+                return ClientHello(bytes(self._data), name)
+        else:
+            if not self._left and self._foreign():
+                return ClientHello(bytes(self._data))
+            if len(self._data) <= MAX_HELLO:
+                return None
+        raise InvalidHello("the ClientHello is too long")
+
+    def _next_record(self) -> bool:
+        """Whether there are bytes of a handshake record to read. Raises InvalidHello."""
+        if not self._left:
+            if len(self._data) - self._position < RECORD.size or self._foreign():
+                return False
+            _, _, self._left = RECORD.unpack_from(self._data, self._position)
+            self._position += RECORD.size
+            if not self._left:
+                # RFC 8446, 5.1. Otherwise 5 bytes without content could go on for ever.
+                raise InvalidHello("a record of the ClientHello is empty")
+        return self._position < len(self._data)
+
+    def _foreign(self) -> bool:
+        """Whether the next record is not of the handshake."""
+        return self._position < len(self._data) and self._data[self._position] != HANDSHAKE
 
 
 def _server_name(hello: memoryview) -> bytes | None:

@@ -93,9 +93,32 @@ class ServerContext(ssl.SSLContext):
         return made
 
 
-def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLContext:
+def server_context(tls: ListenerTls, admits: Admits | None = None) -> ServerContext:
     """The context of a listener. If a client requests a server name which ``admits`` rejects, it
-    gets the alert unrecognized_name. Raises TlsError."""
+    gets the alert unrecognized_name. Reads and checks every file, and decrypts the key, which may
+    take seconds. Raises TlsError."""
+    context = _listening(_CLIENT_AUTH[tls.client_auth])
+    _present(context, tls.certificate, tls.key, tls.key_password)
+    if context.verify_mode is not ssl.CERT_NONE:
+        if tls.client_ca is None:
+            raise TlsError("client_ca", "is missing; give the authorities of client certificates")
+        _trust(context, "client_ca", tls.client_ca)
+    if admits is not None:
+        context.sni_callback = _name_check(admits)
+    return context
+
+
+def named_context(shared: ServerContext, admits: Admits) -> ServerContext:
+    """A context with a memory of TLS 1.2 sessions of its own, for the clients of one server name;
+    its handshakes continue with the certificate, the key and the authorities of ``shared``. It
+    reads no file, and takes 0.3 ms."""
+    context = _listening(shared.verify_mode)
+    context.sni_callback = _name_check(admits, shared)
+    return context
+
+
+def _listening(verify_mode: ssl.VerifyMode) -> ServerContext:
+    """A context of a listener, without a certificate."""
     context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
     _harden(context)
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -104,14 +127,7 @@ def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLCon
     # sessions.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
-    _present(context, tls.certificate, tls.key, tls.key_password)
-    context.verify_mode = _CLIENT_AUTH[tls.client_auth]
-    if context.verify_mode is not ssl.CERT_NONE:
-        if tls.client_ca is None:
-            raise TlsError("client_ca", "is missing; give the authorities of client certificates")
-        _trust(context, "client_ca", tls.client_ca)
-    if admits is not None:
-        context.sni_callback = _name_check(admits)
+    context.verify_mode = verify_mode
     return context
 
 
@@ -167,14 +183,48 @@ def _present(
 ) -> None:
     chain = read_certificates("certificate", certificate)
     secret = read_password("key_password", password)
-    check_pair("key", key, read_private_key("key", key, secret), chain[0])
+    encrypted = _check_encryption("key", key, secret)
     try:
-        # Without a password OpenSSL would ask the terminal for one.
+        # OpenSSL reads the key first, because it lets other threads run meanwhile: an encrypted key
+        # takes seconds with many rounds. Without a password OpenSSL would ask the terminal for one.
         context.load_cert_chain(certificate, key, lambda: secret or "")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or "malformed"
-        text = f"'{certificate}' cannot be used: {str(reason).lower().replace('_', ' ')}"
+        said = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+        if said in _NO_PAIR:
+            raise _no_pair("key", key) from None
+        if encrypted and said in _UNREADABLE:
+            raise TlsError("key", f"'{key}' {_UNDECRYPTED}") from None
+        if not encrypted:
+            check_pair("key", key, read_private_key("key", key, None), chain[0])
+        text = f"'{certificate}' cannot be used: {_in_words(said)}"
         raise TlsError("certificate", f"{text}; give another") from None
+
+
+_NO_PAIR: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
+"""OpenSSL's reasons if a key is not the certificate's: another key of its type, or another type."""
+
+_UNREADABLE: Final = (None, "BAD_DECRYPT", "BAD_PASSWORD_READ")
+"""OpenSSL's reasons, or none, if a password does not decrypt a key."""
+
+_UNDECRYPTED: Final = "cannot be decrypted; correct key_password"
+
+
+def _in_words(reason: str | None) -> str:
+    return (reason or "malformed").lower().replace("_", " ")
+
+
+def _check_encryption(key: str, path: Path, password: str | None) -> bool:
+    """Whether a key is encrypted, by its PEM header. Raises TlsError if it is not a private key, or
+    if there is a password for a key that has none, or none for an encrypted key."""
+    data = read_pem(key, path)
+    if b"PRIVATE KEY-----" not in data:
+        raise TlsError(key, f"'{path}' holds no PEM private key; give one that does")
+    encrypted = b"ENCRYPTED" in data
+    if encrypted and password is None:
+        raise TlsError(key, f"'{path}' is encrypted; give key_password")
+    if password is not None and not encrypted:
+        raise TlsError(key, f"'{path}' is not encrypted; remove key_password")
+    return encrypted
 
 
 def _trust(context: ssl.SSLContext, key: str, path: Path) -> None:
@@ -185,12 +235,12 @@ def _trust(context: ssl.SSLContext, key: str, path: Path) -> None:
         der = b"".join(each.public_bytes(Encoding.DER) for each in authorities)
         context.load_verify_locations(cadata=der)
     except ssl.SSLError as error:
-        reason = (error.reason or "malformed").lower().replace("_", " ")
-        raise TlsError(key, f"'{path}' cannot be used: {reason}; give another") from None
+        text = f"'{path}' cannot be used: {_in_words(error.reason)}; give another"
+        raise TlsError(key, text) from None
 
 
 def _name_check(
-    admits: Admits,
+    admits: Admits, shared: ServerContext | None = None
 ) -> Callable[[ssl.SSLObject, str | None, ssl.SSLContext], int | None]:
     def check(connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
         if not admits(name):
@@ -199,6 +249,8 @@ def _name_check(
             if connection.hello is not None and not _same(connection.hello.server_name, name):
                 return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
             connection.server_name = name
+        if shared is not None:
+            connection.context = shared  # whose certificate OpenSSL chooses after this
         return None
 
     return check
@@ -266,7 +318,13 @@ def read_private_key(key: str, path: Path, password: str | None) -> PrivateKeyTy
     if b"PRIVATE KEY-----" not in data:
         raise TlsError(key, f"'{path}' holds no PEM private key; give one that does")
     try:
-        return load_pem_private_key(data, None if password is None else password.encode())
+        # An RSA key's primes are not tested: that takes 0.4 s for 4,096 bits, in which no other
+        # thread runs, and OpenSSL checks that key and certificate belong together.
+        return load_pem_private_key(
+            data,
+            None if password is None else password.encode(),
+            unsafe_skip_rsa_key_validation=True,
+        )
     except TypeError:
         reasons = "is encrypted; give key_password", "is not encrypted; remove key_password"
     except (ValueError, UnsupportedAlgorithm):
@@ -280,8 +338,12 @@ def check_pair(
 ) -> None:
     """Raise TlsError if a private key is not the certificate's."""
     if private.public_key() != certificate.public_key():
-        text = f"'{path}' is not the key of the certificate; give the two that belong together"
-        raise TlsError(key, text)
+        raise _no_pair(key, path)
+
+
+def _no_pair(key: str, path: Path) -> TlsError:
+    text = f"'{path}' is not the key of the certificate; give the two that belong together"
+    return TlsError(key, text)
 
 
 def seconds_left(certificates: Sequence[x509.Certificate]) -> float:

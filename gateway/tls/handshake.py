@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, cast
 
 from gateway.broker_names import UnknownName
 from gateway.peers import address_text, host_text
-from gateway.tls.client_hello import MAX_HELLO, ClientHello, read_hello
+from gateway.tls.client_hello import ClientHello, HelloReader, InvalidHello
 from gateway.tls.contexts import HELLO, ON_ALERT, UNRECOGNIZED_NAME
 from gateway.tls.listener import TlsListener
 from gateway.tls.principal_mapping import NoPrincipal
@@ -171,10 +171,12 @@ class Handshake(asyncio.Protocol):
         self._gate.spoke(self)
         if not self._tls.by_name:
             return ClientHello(data)
-        while (hello := read_hello(data)) is None:
-            if len(data) > MAX_HELLO:
-                raise ssl.SSLError("the ClientHello is too long")
-            data += await _receive(loop, accepted)
+        reader = HelloReader()
+        try:
+            while (hello := reader.read(data)) is None:
+                data = await _receive(loop, accepted)
+        except InvalidHello as error:
+            raise ssl.SSLError(str(error)) from None
         return hello
 
     def _fail(self, reason: str) -> None:

@@ -11,7 +11,7 @@ import logging
 import ssl
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.broker_names import BrokerNames
 from gateway.config.security import ListenerTls
@@ -20,9 +20,11 @@ from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
 from gateway.tls.contexts import (
     MAX_FILE_BYTES,
+    ServerContext,
     TlsConnection,
     TlsError,
     listener_files,
+    named_context,
     read_certificates,
     seconds_left,
     server_context,
@@ -38,11 +40,21 @@ MAX_CONTEXTS: Final = 256
 """Contexts of a listener: more brokers than a cluster has, and fewer than clients can name."""
 
 
+class _Contexts(NamedTuple):
+    """The contexts that are made of one reading of the files."""
+
+    shared: ServerContext
+    # Those of brokers' names; None: the bootstrap's.
+    by_name: dict[int | None, ServerContext]
+
+
 class TlsListener:
     """Makes the contexts of a listener.
 
-    Each server name has a context of its own, made when a client first requests it, because TLS 1.2
-    resumes sessions from its context's memory, and must not do so under another name (RFC 6066, 3).
+    The files are read, and the key is decrypted, once for all clients. Each server name has a
+    context of its own besides, made when a client first requests it, because TLS 1.2 resumes
+    sessions from its context's memory, and must not do so under another name (RFC 6066, 3). It is
+    made before the client has logged in, on the event loop, so it has to be cheap.
     """
 
     def __init__(
@@ -54,7 +66,7 @@ class TlsListener:
         identifies: bool = True,
         key: str = "listeners[].tls",
     ) -> None:
-        """Read the files. Raises TlsError and InvalidRules.
+        """Read the files, which may take seconds. Raises TlsError and InvalidRules.
 
         - ``names``: the brokers by SNI; None: clients do not choose brokers by name.
         - ``identifies``: a client's certificate is its identity; with SASL it only admits the
@@ -71,8 +83,13 @@ class TlsListener:
         self._stamps = [_stamp_of(path) for path in self._files]
         self._digest = _digest_of(self._files)
         self._expires = 0.0
-        self.context = self._checked_context()
-        self._by_name: dict[int | None, ssl.SSLContext] = {}
+        # Replaced at once, because ``reload`` runs in a thread.
+        self._contexts = _Contexts(self._checked_context(), {})
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context of clients that request no broker's name."""
+        return self._contexts.shared
 
     @property
     def by_name(self) -> bool:
@@ -86,23 +103,26 @@ class TlsListener:
 
     def context_for(self, hello: ClientHello) -> ssl.SSLContext:
         """The context of a client's handshake, by its server name. Raises UnknownName."""
+        shared, by_name = self._contexts
         if self._names is None or hello.server_name is None:
-            return self.context
+            return shared
         # A name of RFC 6066 is ASCII; any other name is escaped, and then belongs to no broker.
         node_id = self._names.node_id(hello.server_name.decode("ascii", "backslashreplace"))
-        context = self._by_name.get(node_id)
+        context = by_name.get(node_id)
         if context is None:
-            try:
-                context = self._context()
-            except TlsError:
-                return self.context  # the files are being changed; ``reload`` logs them
-            if len(self._by_name) >= MAX_CONTEXTS:
-                del self._by_name[next(iter(self._by_name))]
-            self._by_name[node_id] = context
+            if len(by_name) >= MAX_CONTEXTS:
+                del by_name[next(iter(by_name))]
+            context = by_name[node_id] = named_context(shared, self._names.admits)
         return context
 
+    @property
+    def touched(self) -> bool:
+        """Whether a file may have changed since the files were last read."""
+        return [_stamp_of(path) for path in self._files] != self._stamps
+
     def reload(self) -> None:
-        """Use the files as they are now, if any has changed; called once a second."""
+        """Use the files as they are now, if any has changed. May take seconds, and may run in a
+        thread, one at a time."""
         stamps = [_stamp_of(path) for path in self._files]
         if stamps == self._stamps:
             return
@@ -112,8 +132,7 @@ class TlsListener:
             return
         self._digest = digest
         try:
-            self.context = self._checked_context()
-            self._by_name.clear()
+            self._contexts = _Contexts(self._checked_context(), {})
         except TlsError as error:
             log.error(
                 "listener %s keeps the certificates it has: %s.%s", self.name, self._key, error
@@ -134,16 +153,13 @@ class TlsListener:
             return ANONYMOUS
         return certificate_identity(certificate, self._mapping)
 
-    def _checked_context(self) -> ssl.SSLContext:
-        context = self._context()
+    def _checked_context(self) -> ServerContext:
+        context = server_context(self._tls, None if self._names is None else self._names.admits)
         left = seconds_left(read_certificates("certificate", self._tls.certificate))
         self._expires = time.time() + left
         if left < EXPIRES_SOON:
             log.warning("listener %s: the certificate %s", self.name, expiry_text(left))
         return context
-
-    def _context(self) -> ssl.SSLContext:
-        return server_context(self._tls, None if self._names is None else self._names.admits)
 
 
 def expiry_text(seconds: float) -> str:

@@ -145,7 +145,9 @@ def sample() -> Snapshot:
                     }
                 ),
             ),
-            ScramCredential("alice", "SCRAM-SHA-256", 4096, b"\x01", b"\x02", b"\x03"),
+            ScramCredential(
+                "alice", "SCRAM-SHA-256", 4096, b"\x01" * 12, b"\x02" * 32, b"\x03" * 32
+            ),
             PrincipalHome("User:alice", "team-a"),
         ],
         7,

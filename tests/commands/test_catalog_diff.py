@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
+from gateway.acl_model import (
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    ResourceType,
+    pattern_of,
+)
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
@@ -25,6 +33,7 @@ from gateway.catalog.entities import (
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
+from gateway.commands.catalog.as_requested import Held, not_requestable
 from gateway.commands.catalog.diff import differences, problems, stale
 from gateway.commands.catalog.file import (
     Imported,
@@ -40,9 +49,9 @@ from tests.commands.catalog_samples import catalogs
 READ = AclEntry("User:a", "*", Operation.READ, Permission.ALLOW)
 ACLS = ResourceAcls(pattern_of("TOPIC:LITERAL:org:"), frozenset({READ}))
 HOME = PrincipalHome("User:a", "org")
-SCRAM = ScramCredential("a", "SCRAM-SHA-256", 4096, b"salt", b"stored", b"server")
+SCRAM = ScramCredential("a", "SCRAM-SHA-256", 4096, b"s" * 12, b"k" * 32, b"v" * 32)
 NEW_ID = bytes(range(16, 32))
-ORDERS = TopicEntry("org..orders", LogicalName("org", "sales"), bytes(16))
+ORDERS = TopicEntry("org..orders", LogicalName("org", "sales"), bytes([5] * 16))
 
 
 def diff(before: Snapshot, *wanted: Entity, prune: bool = False) -> list[object]:
@@ -142,7 +151,7 @@ def told(before: Snapshot, *wanted: Entity, prune: bool = False, level: int = 1)
         (Snapshot(), [HOME], "namespace 'org' does not exist; add it"),
         (Snapshot(), [ORDERS], "namespace 'org' of 'org:sales' does not exist; add it"),
         (
-            Snapshot.of(["org"], topics=[replace(ORDERS, flat="other")]),
+            Snapshot.of(["org"], topics=[replace(ORDERS, flat="other", topic_id=NEW_ID)]),
             [ORDERS],
             "'org:sales' is the name of the topic stored as",
         ),
@@ -277,3 +286,62 @@ def test_client_metrics_that_no_client_could_make(tmp_path: Path, text: str, pro
     with pytest.raises(ConfigError) as raised:
         read_export(path)
     assert problem in str(raised.value)
+
+
+LONG = "n" * 40_000
+READ = AclEntry("User:a", "*", Operation.READ, Permission.ALLOW)
+
+
+def acls(name: str, entry: AclEntry = READ) -> ResourceAcls:
+    pattern = ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, name)
+    return ResourceAcls(pattern, frozenset({entry}))
+
+
+@pytest.mark.parametrize(
+    ("entity", "text"),
+    [
+        (acls(LONG), "the name of an ACL is longer"),
+        (acls("n", replace(READ, host=LONG)), "is no ACL: A principal or host is longer"),
+        (Namespace("org", {"retention.ms": LONG}), "config 'retention.ms' is longer"),
+        (replace(ORDERS, topic_id=bytes(16)), "has the topic id of zeros"),
+        (replace(ORDERS, name=LogicalName("org", "__consumer_offsets")), "'org:__consumer_off"),
+        (PrincipalHome("", "org"), "'' is no principal"),
+        (PrincipalHome("alice", "org"), "'alice' is no principal"),
+    ],
+)
+def test_what_no_request_could_have_made(entity: Entity, text: str) -> None:
+    (problem,) = told(Snapshot.of(["org"]), Namespace("org"), entity)
+    assert problem.startswith(text)
+
+
+def test_one_topic_id_or_alias_of_two_topics() -> None:
+    before = Snapshot.of(["org"])
+    other = replace(ORDERS, flat="x", name=LogicalName("org", "x"))
+    problems = told(before, Namespace("org"), ORDERS, other)
+    assert [text.partition(";")[0] for text in problems] == [
+        "has a topic id that another name has too"
+    ] * 2
+    alias = Alias(LogicalName("org", "old"), 9)
+    both = (replace(one, aliases=(alias,)) for one in (ORDERS, replace(other, topic_id=NEW_ID)))
+    problems = told(before, Namespace("org"), *both)
+    assert [text.partition(";")[0] for text in problems] == [
+        "alias 'org:old' is another topic's too"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("credential", "text"),
+    [
+        (replace(SCRAM, iterations=-1), "is no credential: SCRAM-SHA-256 needs at least 4,096"),
+        (replace(SCRAM, iterations=2**40), "is no credential: SCRAM-SHA-256 takes at most"),
+        (replace(SCRAM, stored_key=b"x"), "is no credential: The keys of SCRAM-SHA-256 have 32"),
+        (replace(SCRAM, salt=b""), "is no credential: A salt has 12 to"),
+    ],
+)
+def test_credentials_that_no_request_could_have_made(
+    credential: ScramCredential, text: str
+) -> None:
+    held = Held(Snapshot())
+    assert list(not_requestable(SCRAM, held)) == []
+    (problem,) = not_requestable(credential, held)
+    assert problem.startswith(text)

@@ -81,9 +81,9 @@ secrets:
   - user: alice
     mechanism: SCRAM-SHA-256
     iterations: 4096
-    salt: '01'
-    stored_key: '02'
-    server_key: '03'
+    salt: '010101010101010101010101'
+    stored_key: '0202020202020202020202020202020202020202020202020202020202020202'
+    server_key: '0303030303030303030303030303030303030303030303030303030303030303'
 """
 FILE_KINDS = [*main_kinds().values(), *secret_kinds().values()]
 HEAD = "format: 1\ncatalog_format: 1\n"
@@ -253,9 +253,15 @@ def test_secrets_have_a_file_of_their_own(tmp_path: Path) -> None:
         (("scram:", "scran:"), "secrets.scran: unknown key 'scran'; did you mean 'scram'?"),
         (("SHA-256", "SHA-1"), "scram[0].mechanism: is none of SCRAM-SHA-256, SCRAM-SHA-512"),
         (("alice", "''"), "scram[0].user: is empty; write the user's name"),
-        (("'02'", "'s3cret'"), "scram[0].stored_key: is not in hexadecimal digits; write it as"),
+        (
+            ("'" + "02" * 32 + "'", "'s3cret'"),
+            "scram[0].stored_key: is not in hexadecimal digits; write it as",
+        ),
         (("4096", "'4096'"), "scram[0].iterations: must be a whole number"),
-        (("    salt: '01'\n", ""), "5: secrets.scram[0]: has no 'salt'; add it"),
+        (
+            ("    salt: '010101010101010101010101'\n", ""),
+            "5: secrets.scram[0]: has no 'salt'; add it",
+        ),
         (
             ("  scram:\n", "  scram:\n" + SECRETS.partition("scram:\n")[2]),
             "11: secrets.scram[1]: 'SCRAM-SHA-256/alice' is there already, on line 5; keep one",

@@ -43,6 +43,10 @@ class FakeServer:
         transport = connection._transport
         assert isinstance(transport, FakeTransport)
         self.reauthentications.append((connection, bool(transport.written)))
+        state = connection.session.state
+        if state.reauth is not None and state.reauth.identity is not None:
+            state.identify(state.reauth.identity, state.access)
+            state.reauth = None
 
     def session_expired(self, connection: Connection) -> None:
         self.expired.append(connection)

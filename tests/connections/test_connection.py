@@ -121,6 +121,61 @@ async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None
     assert server.reauthentications == [(connection, True)]
 
 
+async def test_a_re_authentication_is_applied_before_the_requests_behind_it() -> None:
+    """A broker begins another one at most once a second: a handshake that comes sooner gets
+    ILLEGAL_SASL_STATE, with its token, and the requests behind it are carried out
+    (KafkaChannel.maybeBeginServerReauthentication). So it does not depend on what came in one
+    piece with the token before."""
+    pair = Pair()
+    pair.worker.sasl = {"test": Accepts()}
+    pair.session.state.identity = Identity("User:alice", "ONE", user="alice")
+    connection, server, client = connected(pair)
+    once = handshake("ONE") + authenticate(b"alice")
+    connection.data_received(once + once + heartbeat(9))
+    await settled()
+    assert not server.reasons
+    assert error_codes(client.taken()) == [0, 0, 34, 34]
+    assert server.reauthentications == [(connection, True)]
+    assert pair.session.state.identity == Identity("User:alice", "ONE")
+    assert server.broker.taken()
+    connection.broker_data(heartbeat_response(9))
+    assert len(frames(client.taken())) == 1
+
+    began = pair.session.state.reauth_began
+    assert began is not None
+    pair.session.state.reauth_began = began - 1.0
+    connection.data_received(once)
+    await settled()
+    assert server.reauthentications == [(connection, True)] * 2
+
+
+async def test_a_slow_re_authentication_and_another_behind_it() -> None:
+    """When the first one is over, its second has passed: the second handshake begins anew."""
+    pair = Pair()
+    pair.worker.sasl = {"test": Accepts()}
+    pair.session.state.identity = Identity("User:alice", "ONE", user="alice")
+    connection, _, client = connected(pair)
+    connection.data_received(handshake("ONE"))
+    await settled()
+    began = pair.session.state.reauth_began
+    assert began is not None
+    pair.session.state.reauth_began = began - 1.0
+    connection.data_received(authenticate(b"alice") + handshake("ONE") + authenticate(b"bob"))
+    await settled()
+    assert error_codes(client.taken()) == [0, 0, 0, 58]
+    reauth = pair.session.state.reauth
+    assert reauth is not None
+    assert reauth.failed == "it changed the principal"
+
+
+def error_codes(written: bytes) -> list[int]:
+    """Of responses to SaslHandshake v1 and SaslAuthenticate v2, in turns."""
+    return [
+        int.from_bytes(payload[4 + number % 2 :][:2], "big")
+        for number, payload in enumerate(frames(written))
+    ]
+
+
 @pytest.mark.parametrize(("code", "reason"), [(0, None), (19, "NOT_ENOUGH_REPLICAS")])
 async def test_what_acks_0_would_have_hidden_ends_the_connection(
     code: int, reason: str | None

@@ -6,6 +6,7 @@ Every test runs on uvloop, as the gateway does, and on asyncio's own event loop.
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 from pathlib import Path
@@ -210,14 +211,19 @@ def test_addresses() -> None:
     assert (endpoint.host, endpoint.port) == ("b7.gw.localhost", 9000)
 
 
-def test_a_certificate_that_is_renewed(run: Run, pki: Pki) -> None:
+def test_a_certificate_that_is_renewed(
+    run: Run, pki: Pki, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
     async def test() -> None:
         async with Bound(secure(pki)) as bound:
             old = await bound.connect(pki.client())
             made = pki.ours.server("renewed")
             pki.server.certificate.write_bytes(made.certificate.read_bytes())
             pki.server.key.write_bytes(made.key.read_bytes())
-            bound.listeners.reload()
+            bound.listeners.reload()  # which reads the files in a thread
+            await eventually(lambda: "uses the TLS files" in caplog.text, "the files are read")
             new = await bound.connect(pki.client())
             subjects = [
                 client.writer.get_extra_info("peercert")["subject"] for client in (old, new)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from time import thread_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.tls.client_hello import ClientHello, read_hello
+from gateway.tls.client_hello import MAX_HELLO, ClientHello, HelloReader, InvalidHello
 
 
 def openssl_hello(name: str | None = "gw.example", *, tls12: bool = False) -> bytes:
@@ -23,6 +24,10 @@ def openssl_hello(name: str | None = "gw.example", *, tls12: bool = False) -> by
     with pytest.raises(ssl.SSLWantReadError):
         client.do_handshake()
     return outgoing.read()
+
+
+def read_hello(data: bytes) -> ClientHello | None:
+    return HelloReader().read(data)
 
 
 def vector(width: int, content: bytes) -> bytes:
@@ -88,11 +93,83 @@ def test_what_is_no_hello_is_left_to_openssl(data: bytes) -> None:
 def test_bytes_that_are_almost_right(at: int, byte: int, end: int) -> None:
     data = bytearray(openssl_hello())
     data[at % len(data)] = byte
-    read = read_hello(bytes(data[:end]))
+    try:
+        read = read_hello(bytes(data[:end]))
+    except InvalidHello:
+        return
     assert read is None or read.data == data[:end]
 
 
 @given(st.binary(max_size=100))
 def test_garbage(data: bytes) -> None:
-    read = read_hello(b"\x16" + data)
+    try:
+        read = read_hello(b"\x16" + data)
+    except InvalidHello:
+        return
     assert read is None or read.server_name is None or read.server_name in data
+
+
+def records(message: bytes, sizes: list[int]) -> bytes:
+    """A message in records of these sizes, and a last record with the rest."""
+    found, at = b"", 0
+    for size in [*sizes, len(message)]:
+        if piece := message[at : at + size]:
+            found += b"\x16\x03\x01" + vector(2, piece)
+        at += size
+    return found
+
+
+@given(
+    data=st.one_of(
+        st.builds(
+            lambda sizes, rest: records(written_hello(b"gw.example")[5:], sizes) + rest,
+            st.lists(st.integers(1, 40), max_size=20),
+            st.binary(max_size=20),
+        ),
+        st.builds(lambda rest: b"\x16\x03\x01" + rest, st.binary(max_size=60)),
+    ),
+    cuts=st.lists(st.integers(1, 30), max_size=60),
+)
+def test_the_pieces_do_not_matter(data: bytes, cuts: list[int]) -> None:
+    """The bytes in pieces: the same outcome as byte by byte, after the same bytes or later."""
+
+    def outcome(sizes: list[int]) -> tuple[bytes | str | None, int] | None:
+        reader, at = HelloReader(), 0
+        for size in [*sizes, len(data)]:
+            piece = data[at : at + size]
+            at += len(piece)
+            try:
+                hello = reader.read(piece)
+            except InvalidHello as error:
+                return str(error), at
+            if hello is not None:
+                assert hello.data == data[:at]
+                return hello.server_name, at
+        return None
+
+    single, pieces = outcome([1] * len(data)), outcome(cuts)
+    assert (single is None) == (pieces is None)
+    if single is not None and pieces is not None:
+        assert single[0] == pieces[0]
+        assert single[1] <= pieces[1]
+
+
+def test_an_empty_record_is_rejected() -> None:
+    """RFC 8446, 5.1: no fragment of a handshake message is empty."""
+    begun = b"\x16\x03\x01\x00\x04\x01\x00\xff\xff"
+    with pytest.raises(InvalidHello, match="is empty"):
+        read_hello(begun.replace(b"\xff\xff", b"\x02\x00") + b"\x16\x03\x01\x00\x00")
+    with pytest.raises(InvalidHello, match="too long"):
+        read_hello(begun)
+
+
+def test_a_byte_costs_the_same_whatever_came_before() -> None:
+    """A ClientHello of 16 KiB in records of one byte, byte by byte: it took 1.5 ms a byte."""
+    message = b"\x01" + vector(3, bytes(MAX_HELLO - 4))
+    data = b"".join(b"\x16\x03\x01\x00\x01" + bytes([byte]) for byte in message)
+    reader = HelloReader()
+    began = thread_time()
+    with pytest.raises(InvalidHello, match="too long"):
+        for byte in data:
+            assert reader.read(bytes([byte])) is None
+    assert thread_time() - began < 1.0  # measured: 0.02 s

@@ -210,9 +210,19 @@ def test_files_are_read_anew(run: Run, tmp_path: Path, caplog: pytest.LogCapture
             made = site.authority.peer("renewed")
             tree.tls.certificate.write_bytes(made.certificate.read_bytes())
             site.peers.sweep()  # a certificate without its key
-            assert "peers keeps the certificates it has: tree.tls." in caplog.text
+            await eventually(
+                lambda: "peers keeps the certificates it has: tree.tls." in caplog.text,
+                "the files are read",
+            )
             tree.tls.key.write_bytes(made.key.read_bytes())
-            site.peers.sweep()
+            await asyncio.sleep(0)  # the thread's end has to be seen
+            caplog.set_level(logging.INFO)
+
+            def renewed() -> bool:
+                site.peers.sweep()
+                return "peers uses the TLS files" in caplog.text
+
+            await eventually(renewed, "the files are read again")
             _, writer = await site.connect(site.shown(site.authority.peer("root")))
             found = writer.get_extra_info("peercert")["subject"]
             assert found == ((("commonName", "renewed"),),)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 from gateway.acl_model import (
-    CLUSTER_NAME,
     AclBinding,
     AclEntry,
     AclFilter,
@@ -21,17 +20,13 @@ from gateway.acl_model import (
     ResourcePattern,
     ResourceType,
     code_of,
+    wrong_acl,
 )
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
-from gateway.names import DELIMITER
 from gateway.rules.acl_names import ResolvedFilter, pattern_named, resolve_filter
 from gateway.views.view import View
 from protocol.messages import element_class, made, make, message_class
-
-MAX_TEXT: Final = 32_767
-"""Bytes of a principal or host: the longest string of the versions before KIP-482."""
-
 
 # -- CreateAcls ------------------------------------------------------------------------------------
 
@@ -46,34 +41,11 @@ def binding_of(view: View, creation: Any) -> AclBinding | Denied:
         code_of(Operation, creation.operation),
         code_of(Permission, creation.permission_type),
     )
-    wrong = _wrong(kind, pattern_type, creation.resource_name, entry)
+    wrong = wrong_acl(kind, pattern_type, creation.resource_name, entry)
     if wrong:
         return Denied(INVALID_REQUEST, wrong, "request")
     pattern = pattern_named(view, kind, pattern_type, creation.resource_name)
     return pattern if isinstance(pattern, Denied) else AclBinding(pattern, entry)
-
-
-def _wrong(kind: ResourceType, pattern_type: PatternType, name: str, entry: AclEntry) -> str:
-    """The reason why an ACL is not valid, a sentence; empty for a valid ACL."""
-    if kind is ResourceType.CLUSTER and name != CLUSTER_NAME:
-        return f"A CLUSTER resource has the name '{CLUSTER_NAME}' and no other, such as '{name}'."
-    if not name:
-        return "The resource name is empty; '*' stands for every resource of the type."
-    if kind <= ResourceType.ANY:
-        return f"{kind.name} is no type of a resource that can have an ACL."
-    if pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
-        return f"{pattern_type.name} is no pattern type of an ACL; LITERAL and PREFIXED are."
-    if entry.operation <= Operation.ANY:
-        return f"{entry.operation.name} is no operation that an ACL can be about."
-    if entry.permission <= Permission.ANY:
-        return f"{entry.permission.name} is no permission of an ACL; ALLOW and DENY are."
-    if DELIMITER not in entry.principal:
-        return f"'{entry.principal}' is no principal; it is written like User:alice."
-    if not entry.host:
-        return "The host is empty; '*' stands for every host."
-    if max(len(entry.principal.encode()), len(entry.host.encode())) > MAX_TEXT:
-        return f"A principal or host is longer than {MAX_TEXT:,} bytes."
-    return ""
 
 
 def creation_response(version: int, answers: Sequence[Denied | None]) -> bytes:

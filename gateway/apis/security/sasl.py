@@ -22,6 +22,10 @@ from gateway.rules.declaration import Do
 _FIRST_WITH_REQUESTS: Final = 1
 """After SaslHandshake v0 bare tokens follow, which cannot be told from requests here."""
 
+MIN_INTERVAL: Final = 1.0
+"""Seconds between the beginnings of two re-authentications, as at brokers
+(KafkaChannel.maybeBeginServerReauthentication); a handshake that comes too soon changes nothing."""
+
 
 def handshake(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
@@ -32,16 +36,19 @@ def handshake(
     listener = state.worker.sasl.get(state.source.listener)
     if listener is None:
         return Answer(handshake_answer(version, (), ILLEGAL_SASL_STATE))
-    if version < _FIRST_WITH_REQUESTS or state.reauth is not None:
+    now, latest = monotonic(), state.reauth_began
+    too_soon = latest is not None and now - latest < MIN_INTERVAL
+    if version < _FIRST_WITH_REQUESTS or state.reauth is not None or too_soon:
         return Answer(handshake_answer(version, listener.names, ILLEGAL_SASL_STATE))
     if mechanism not in listener.names:
         return Answer(handshake_answer(version, listener.names, UNSUPPORTED_SASL_MECHANISM))
+    state.reauth_began = now
     through, ask = state.worker.pass_through.get(state.source.listener), state.ask_broker
     if through is not None and ask is not None:
-        again = PassThroughReauthentication(through, state.identity, mechanism, monotonic())
+        again = PassThroughReauthentication(through, state.identity, mechanism, now)
         state.reauth = again
         return Work(lambda: again.agree(version, ask))
-    state.reauth = Reauthentication(listener, state.identity, mechanism, monotonic())
+    state.reauth = Reauthentication(listener, state.identity, mechanism, now)
     return Answer(handshake_answer(version, listener.names))
 
 

@@ -12,9 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 from gateway.catalog.entities import Change, Removal, ScramCredential, key_of
+from gateway.catalog.schema.scram_bounds import (
+    MAX_USER_BYTES,
+    MECHANISMS,
+    Mechanism,
+    out_of_bounds,
+)
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import write_response
 from gateway.decision import Denied
@@ -26,32 +32,6 @@ from gateway.error_codes import (
 )
 from protocol.messages import made
 from protocol.pausing import in_order, paced
-
-MIN_ITERATIONS: Final = 4_096
-MAX_ITERATIONS: Final = 16_384
-"""Kafka's upper bound, for both mechanisms: every login has to compute the iterations."""
-
-MAX_USER_BYTES: Final = 1_024
-MIN_SALT_BYTES: Final = 12
-MAX_SALT_BYTES: Final = 1_024
-"""Kafka has no bounds for salts; its clients make salts of 26 bytes or more. A shorter salt would
-prevent every login: scramp, which checks logins, rejects it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mechanism:
-    """A SCRAM mechanism. ``digest`` is Python's name of its hash, ``size`` the hash's bytes."""
-
-    name: str
-    digest: str
-    size: int
-
-
-MECHANISMS: Final[Mapping[int, Mechanism]] = {
-    1: Mechanism("SCRAM-SHA-256", "sha256", 32),
-    2: Mechanism("SCRAM-SHA-512", "sha512", 64),
-}
-"""The mechanisms by their codes on the wire (ScramMechanism.type)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +171,9 @@ def keys(mechanism: Mechanism, salted_password: bytes) -> tuple[bytes, bytes]:
 
 def _wrong(mechanism: Mechanism, upsertion: Any) -> str:
     """The reason why a credential is not acceptable, a sentence; empty for a valid one."""
-    if upsertion.iterations < MIN_ITERATIONS:
-        return f"{mechanism.name} needs at least {MIN_ITERATIONS:,} iterations."
-    if upsertion.iterations > MAX_ITERATIONS:
-        return f"{mechanism.name} takes at most {MAX_ITERATIONS:,} iterations."
-    if not MIN_SALT_BYTES <= len(upsertion.salt) <= MAX_SALT_BYTES:
-        return f"A salt has {MIN_SALT_BYTES} to {MAX_SALT_BYTES:,} bytes."
+    wrong = out_of_bounds(mechanism, upsertion.iterations, upsertion.salt)
+    if wrong:
+        return wrong
     if len(upsertion.salted_password) != mechanism.size:
         return f"The salted password of {mechanism.name} has {mechanism.size} bytes."
     return ""

@@ -29,6 +29,7 @@ from gateway.catalog.schema.table import KINDS, LINK_FORMAT, METRICS_FORMAT, kin
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.subscription_limits import SUBSCRIPTIONS, number_limits
 from gateway.changes.namespaces.namespace_settings import wrong_setting
+from gateway.commands.catalog.as_requested import Held, not_requestable
 from gateway.commands.catalog.file import Imported, exported, main_kinds
 from gateway.commands.output import counted
 from gateway.config.errors import Problem
@@ -95,7 +96,11 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
     holders: dict[LogicalName, list[str]] = {}
     for entry in result.topics.values():
         holders.setdefault(entry.name, []).append(entry.flat)
+    held = Held(result)
     for one in found:
+        if one.after is not None:
+            reasons = not_requestable(one.after, held)
+            problems += [imported.problem(one.key, text) for text in reasons]
         match one.after:
             case Namespace() as namespace:
                 texts = _namespace_problems(snapshot, result, namespace)

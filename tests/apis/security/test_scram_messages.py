@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.apis.security import scram_messages
-from gateway.apis.security.scram_messages import MECHANISMS
 from gateway.catalog.entities import Removal, ScramCredential
+from gateway.catalog.schema.scram_bounds import MECHANISMS
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from protocol import messages
