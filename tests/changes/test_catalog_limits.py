@@ -53,7 +53,7 @@ def world() -> World:
 
 async def make(gateway: FakeGateway, path: str, who: str = ALICE) -> None:
     """Create a namespace."""
-    topic: Any = SimpleNamespace(configs=())
+    topic: Any = SimpleNamespace(name=f"{path}:", configs=())
     asking = access(gateway, who)
     await create_namespace(gateway.context, asking, path, topic, validate_only=False)
 
