@@ -171,8 +171,8 @@ tree-outages: $(STAMP)  ## Kill each gateway and each cluster of a tree of three
 planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
 	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/namespaces/test_planted_topics.py
 
-compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
-	@$(BIN)/python -m devkit.compiled
+compiled: $(STAMP)  ## Install the compiled wheel of this tree into .cache, and print its command.
+	@$(BIN)/python -m devkit.installed compiled
 
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
 	@$(SUITE) run $(BIN)/python -m bench

@@ -1,8 +1,7 @@
 """The directory in which the compiled form is built: copied sources, walkers, and a ``setup.py``.
 
-``python -m devkit.compiled`` builds in it, and so does the build backend (``build_backend.py``), so
-this module imports nothing that has to be installed; only :func:`compiled_sources` needs the
-packages that the gateway needs.
+The build backend (``build_backend.py``) builds in it, so this module imports nothing that has to be
+installed; only :func:`compiled_sources` needs the packages that the gateway needs.
 """
 
 from __future__ import annotations

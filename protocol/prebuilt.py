@@ -1,6 +1,6 @@
 """Walkers compiled ahead of time, by the digest of their source; empty in the source tree.
 
-A compiled build (``python -m devkit.compiled``) replaces this module by a module with the hottest
+The compiled wheel (``devkit/build_backend.py``) replaces this module by a module with the hottest
 walkers. ``protocol.walkers`` uses a prebuilt walker only if it would generate the very same source.
 """
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,6 +24,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.heard import HeardBrokers
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.cluster.listing import Address, Listing, ListingReader, all_topics_request
+from gateway.cluster.listing_schedule import ListingSchedule, settle
 from gateway.cluster.node_watch import NodeWatch
 from gateway.cluster.served import Ranges, ServedByNode
 from gateway.slices import Slices, Turns, in_slices
@@ -34,11 +34,6 @@ from protocol.errors import ProtocolError
 __all__ = ["Cluster", "ClusterUnreachable"]
 
 log = logging.getLogger(__name__)
-
-_FIRST_BACKOFF = 0.1
-# Listings take a quarter of the time at most: if they are much work, for the broker or for this
-# process, they are made less often than the rate limit alone would let them.
-_REST_PER_WORK = 4
 
 
 class Cluster:
@@ -98,25 +93,19 @@ class Cluster:
         self.suspected = False
         self.awaited = False
         self.on_change: list[Callable[[], None]] = []
-        self._poll_interval = poll_interval
-        self._min_refresh_interval = min_refresh_interval
+        self._schedule = ListingSchedule(poll_interval, min_refresh_interval)
         self._start_timeout = start_timeout
         self._reader = ListingReader()
         self._slices = turns or Turns()
         self._link = ClusterLink(
             name, bootstrap_servers, timeout=request_timeout, security=self.security
         )
-        self._asked = asyncio.Event()
         self._watch: NodeWatch | None = None
         if watches:
             self._watch = NodeWatch(
-                self.nodes, self._asked.set, security=self.security, timeout=request_timeout
+                self.nodes, self._schedule.request, security=self.security, timeout=request_timeout
             )
         self._task: asyncio.Task[None] | None = None
-        self._waiting: asyncio.Future[None] | None = None
-        self._not_before = 0.0
-        self._waited = 0.0
-        self._failures = 0
         self._failure: ClusterUnreachable | None = None
         self._turns = count()
         self.heard = HeardBrokers(poll_interval)
@@ -137,7 +126,7 @@ class Cluster:
         """
         deadline = _now() + self._start_timeout
         while (failure := await self._try_to_list()) is not None:
-            delay = self._backoff()
+            delay = self._schedule.backoff()
             if _now() + delay >= deadline:
                 raise failure
             await asyncio.sleep(delay)
@@ -153,7 +142,7 @@ class Cluster:
             await asyncio.wait([task])
         self.reachable = False
         self._failure = ClusterUnreachable(self.name, "the gateway has stopped asking it")
-        _answer(self._take_waiting(), self._failure)
+        settle(self._schedule.take_waiting(), self._failure)
         if self._watch is not None:
             self._watch.stop()
         self._link.close()
@@ -187,11 +176,7 @@ class Cluster:
         """
         if self._task is None or self._failure is not None:
             raise self._failure or ClusterUnreachable(self.name, "the gateway has not asked it yet")
-        if self._waiting is None:
-            self._waiting = asyncio.get_running_loop().create_future()
-        self._asked.set()
-        # A caller that is cancelled must not cancel the future of the other callers.
-        await asyncio.shield(self._waiting)
+        await self._schedule.next_listing()
 
     def any_broker(self) -> tuple[int, str, int]:
         """(node id, host, port) of each broker in turn, for connections that may go to any broker.
@@ -210,7 +195,7 @@ class Cluster:
     def suspect(self) -> None:
         """Note that a request to this cluster has failed, so that it is listed soon."""
         self.suspected = True
-        self._asked.set()
+        self._schedule.request()
 
     @property
     def answers(self) -> bool:
@@ -235,7 +220,7 @@ class Cluster:
         address = self.brokers.get(node_id)
         if address is not None:
             self._link.note_failure(address)
-            self._asked.set()
+            self._schedule.request()
 
     def hear(self, node_id: int, host: str, port: int) -> None:
         """Note that a response to a client names this broker. If the last listing lacks it at this
@@ -246,37 +231,21 @@ class Cluster:
         if self.brokers.get(node_id) == address or not is_address(host, port):
             return
         if self.heard.hear(node_id, address, _now()):
-            self._asked.set()
+            self._schedule.request()
 
     async def _keep_listing(self) -> None:
         while True:
-            await self._wait_for_turn()
+            await self._schedule.due()
             # A caller from here on wants the next listing, not this listing.
-            waiting = self._take_waiting()
+            waiting = self._schedule.take_waiting()
             try:
                 failure = await self._try_to_list()
             except asyncio.CancelledError:
-                _answer(waiting, ClusterUnreachable(self.name, "the gateway stops asking it"))
+                settle(waiting, ClusterUnreachable(self.name, "the gateway stops asking it"))
                 raise
-            _answer(waiting, failure)
+            settle(waiting, failure)
             if failure is not None:
-                _answer(self._take_waiting(), failure)
-
-    async def _wait_for_turn(self) -> None:
-        """Wait until a listing is due or requested, and then for the rate limit.
-
-        If the cluster does not respond, it is tried after a back-off that no request shortens.
-        """
-        if self._failure is not None:
-            await asyncio.sleep(self._backoff())
-        else:
-            try:
-                async with asyncio.timeout(self._poll_interval * _jitter()):
-                    await self._asked.wait()
-            except TimeoutError:
-                pass
-        await asyncio.sleep(self._not_before - _now())
-        self._asked.clear()
+                settle(self._schedule.take_waiting(), failure)
 
     async def _try_to_list(self) -> ClusterUnreachable | None:
         """Make a listing, from the first broker that gives it; returns the failure, if any."""
@@ -321,12 +290,7 @@ class Cluster:
         self.heard.compare(named, listing.brokers)
         self.listed_at = began
         self._learn(connection)
-        # Only work puts the next listing off. A broker's response time counts as work as far as it
-        # is needed each time: a broker that was stopped has not worked meanwhile. Work of this
-        # process is its CPU time, for the same reason.
-        work = min(waited, self._waited) + thread_time() - worked
-        self._waited = waited
-        self._not_before = began + max(self._min_refresh_interval, _REST_PER_WORK * work)
+        self._schedule.rest(began, waited, thread_time() - worked)
 
     def _check(self, listing: Listing) -> None:
         """Reject a listing of another cluster, or of a broker that does not know the cluster
@@ -365,13 +329,13 @@ class Cluster:
     def _set_failure(self, failure: ClusterUnreachable | None) -> None:
         """Note the outcome of the last try; only a change is logged."""
         if failure is None:
-            if self._failures:
+            if self._schedule.failures:
                 log.info("cluster %r answers again", self.name)
-            self._failures = 0
+            self._schedule.failures = 0
         else:
-            if not self._failures:
+            if not self._schedule.failures:
                 log.warning("%s", failure)
-            self._failures += 1
+            self._schedule.failures += 1
         self.reachable = failure is None
         self.suspected = False
         self._failure = failure
@@ -388,30 +352,6 @@ class Cluster:
                 callback()
             except Exception:
                 log.exception("on_change of cluster %r failed", self.name)
-
-    def _take_waiting(self) -> asyncio.Future[None] | None:
-        waiting, self._waiting = self._waiting, None
-        return waiting
-
-    def _backoff(self) -> float:
-        """Seconds to the next try: doubling up to ``poll_interval``, with jitter."""
-        exponent = min(self._failures - 1, 16)
-        return min(_FIRST_BACKOFF * 2.0**exponent, self._poll_interval) * _jitter()
-
-
-def _answer(waiting: asyncio.Future[None] | None, failure: ClusterUnreachable | None) -> None:
-    if waiting is None:
-        return
-    if failure is None:
-        waiting.set_result(None)
-    else:
-        waiting.set_exception(failure)
-        waiting.exception()  # mark it retrieved: the callers may have stopped waiting
-
-
-def _jitter() -> float:
-    """Jitter that keeps gateways and workers from sending requests all at the same moment."""
-    return random.uniform(0.75, 1.25)  # noqa: S311 - nothing secret
 
 
 def _now() -> float:

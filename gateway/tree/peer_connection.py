@@ -22,7 +22,7 @@ from gateway.referrals import envelope
 from gateway.referrals.questions import Answer, Question
 from gateway.rules import api_versions
 from gateway.rules.api_versions import API_VERSIONS, OWN_VERSIONS
-from gateway.session.requests import MIN_REQUEST
+from gateway.session.streamed import MIN_REQUEST
 from gateway.slices import SLICE_SECONDS
 from protocol.errors import ProtocolError
 from protocol.headers import (

@@ -27,7 +27,7 @@ from gateway.counts import Counts
 from gateway.node_ids import NodeIdRanges
 from gateway.peers import PEERS
 from gateway.referrals.questions import Answer, Question
-from gateway.session.requests import OTHER_LIMIT
+from gateway.session.streamed import OTHER_LIMIT
 from gateway.tls.handshake import FAILED, NO_PRINCIPAL
 from gateway.tls.principal_mapping import MECHANISM, identity_of
 from gateway.tree.peer_connection import PeerConnection

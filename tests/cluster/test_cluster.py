@@ -181,7 +181,7 @@ async def test_a_broker_that_was_waited_for_in_vain_is_no_work(
         brokers[0].spoil_next(METADATA, say_nothing)
         begin = asyncio.get_running_loop().time()
         await cluster.refresh()  # takes the time-out, and then another broker
-        assert cluster._not_before < begin + 4 * timeout
+        assert cluster._schedule._not_before < begin + 4 * timeout
 
 
 async def test_a_broker_that_was_stopped_in_the_middle_of_its_answer_is_no_work(
@@ -199,9 +199,9 @@ async def test_a_broker_that_was_stopped_in_the_middle_of_its_answer_is_no_work(
             asyncio.get_running_loop().call_later(stopped, goes_on.set)
             await refreshed
             if times == 1:
-                assert cluster._not_before < begin + 4 * stopped
+                assert cluster._schedule._not_before < begin + 4 * stopped
         # But a listing that takes as long each time works as long.
-        assert cluster._not_before >= begin + 4 * stopped * 0.9
+        assert cluster._schedule._not_before >= begin + 4 * stopped * 0.9
 
 
 async def test_nothing_is_listed_that_nobody_asked_for(broker: ScriptedBroker) -> None:

@@ -1,4 +1,4 @@
-"""devkit.compiled: the compiled build is the same gateway."""
+"""The compiled wheel, as users install it, is the same gateway as the sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from devkit.build_tree import CompileError, module_files, require_compiler
-from devkit.compiled import compiled_path
+from devkit.installed import installed_command
 from devkit.paths import PROJECT_ROOT
 from devkit.suite.stages import EXAMPLES, GATE_EXAMPLES
 from gateway.hot_path import MODULES
@@ -50,7 +50,7 @@ for name in sys.argv[1:]:
 
 
 def run_compiled(path: Path, *arguments: str) -> str:
-    """Run Python with the compiled packages in front of the sources; returns what it printed."""
+    """Run Python with the installed packages in front of the sources; returns what it printed."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     env["PYTHONPATH"] = os.pathsep.join([str(path), str(PROJECT_ROOT)])
     env.setdefault(EXAMPLES, str(GATE_EXAMPLES))  # the pure form is tried with all of them
@@ -73,9 +73,9 @@ def test_the_compiled_gateway_passes_the_tests_of_the_pure_one() -> None:
         require_compiler()
     except CompileError as missing:
         with pytest.raises(CompileError, match=str(missing)):
-            compiled_path()
+            installed_command("compiled")
         return
-    path = compiled_path()
+    (path,) = installed_command("compiled").parents[1].glob("lib/python3*/site-packages")
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     files = [str(path / name.removesuffix(".py")) + suffix for name in module_files()]
     assert run_compiled(path, "-c", ORIGINS, *MODULES).split() == files
@@ -86,47 +86,19 @@ def test_the_compiled_gateway_passes_the_tests_of_the_pure_one() -> None:
         for run in runs:
             run.result()
     run_compiled(path, "-m", "pytest", *options, *ALONE)
-    assert compiled_path() == path
 
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler -O2")
     with pytest.raises(CompileError, match="no C compiler: no-such-compiler is not on PATH"):
-        compiled_path()
+        installed_command("compiled")
 
 
 def test_missing_headers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CC", sys.executable)
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
     with pytest.raises(CompileError, match=r"include/Python\.h is missing"):
-        compiled_path()
-
-
-def test_a_compiler_that_fails_is_heard(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
-    monkeypatch.setattr("devkit.build_tree.SETUP", "raise SystemExit('out of order')\n")
-    monkeypatch.setattr("devkit.compiled.require_compiler", lambda: None)
-    with pytest.raises(CompileError, match="out of order"):
-        compiled_path()
-    assert list((tmp_path / "compiled").iterdir()) == []
-
-
-def test_an_edit_makes_another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
-    monkeypatch.setattr("devkit.compiled.require_compiler", lambda: None)
-    monkeypatch.setattr(
-        "devkit.build_tree.SETUP", "import pathlib; pathlib.Path('build').mkdir()\n# {modules}"
-    )
-    sources = {"gateway/a.py": b"1\n"}
-    monkeypatch.setattr("devkit.build_tree.compiled_sources", lambda _: sources)
-    first = compiled_path()
-    assert (first / "gateway/a.py").read_bytes() == b"1\n"
-    sources["gateway/a.py"] = b"2\n"
-    second = compiled_path()
-    assert second != first
-    assert (second / "gateway/a.py").read_bytes() == b"2\n"
-    sources["gateway/a.py"] = b"1\n"
-    assert compiled_path() == first
+        require_compiler()
 
 
 def test_what_is_compiled_is_there() -> None:

@@ -120,3 +120,18 @@ def test_old_environments_are_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert second != first
     assert len(made) == 2
     assert not made[0].exists()
+
+
+def test_an_edit_makes_another_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """So that modules compiled from older sources never run in the place of edited ones."""
+    monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
+    monkeypatch.setattr(installed, "build_wheel", lambda *_, **__: tmp_path / "no.whl")
+    monkeypatch.setattr(installed, "_install", lambda path, *_: path.mkdir())
+    sources = {"gateway/a.py": b"1\n"}
+    monkeypatch.setattr(installed.build_tree, "sources", lambda _: dict(sources))
+    first = installed_command("pure")
+    sources["gateway/a.py"] = b"2\n"
+    second = installed_command("pure")
+    assert second != first
+    sources["gateway/a.py"] = b"1\n"
+    assert installed_command("pure") == first

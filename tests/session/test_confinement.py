@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gateway.session.requests import OTHER_LIMIT
+from gateway.session.streamed import OTHER_LIMIT
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.scenarios.entities import entity
