@@ -126,21 +126,26 @@ def test_a_home_sees_its_own(served: GatewayProcess, kafka: KafkaCluster) -> Non
     """Names at a home, without a home, at another home, and at the broker."""
     home, colon, other = map(served.bootstrap_servers, ("home", "colon", "other"))
     interval = ("--interval", "1000")
-    java_tools.run(CLIENT_METRICS, home, "--alter", "--name", "own", *interval)
-    java_tools.run(CLIENT_METRICS, other, "--alter", "--name", "own", "--interval", "2000")
-    java_tools.run(CLIENT_METRICS, colon, "--alter", "--name", "everyone", *interval)
-    assert listed(home) == listed(other) == ["own"]
-    assert listed(colon) == ["everyone", "measured-b:own", "measured:own"]
-    assert not {*listed(kafka.bootstrap_servers)} & {"own", "everyone", "measured:own"}
-    generated = java_tools.run(
-        CLIENT_METRICS, home, "--alter", "--generate-name", "--metrics", "*"
-    ).stdout
-    new = generated.removeprefix("Altered client metrics config for ").strip().removesuffix(".")
-    assert listed(home) == sorted(["own", new])
-    gone = java_tools.attempt(CLIENT_METRICS, colon, "--alter", "--name", "gone:own", *interval)
-    assert "namespace 'gone' does not exist" in gone.stdout
-    for servers, name in ((home, "own"), (other, "own"), (colon, "everyone"), (home, new)):
-        java_tools.run(CLIENT_METRICS, servers, "--delete", "--name", name)
+    made = [(home, "own"), (other, "own"), (colon, "everyone")]
+    try:
+        java_tools.run(CLIENT_METRICS, home, "--alter", "--name", "own", *interval)
+        java_tools.run(CLIENT_METRICS, other, "--alter", "--name", "own", "--interval", "2000")
+        java_tools.run(CLIENT_METRICS, colon, "--alter", "--name", "everyone", *interval)
+        assert listed(home) == listed(other) == ["own"]
+        assert listed(colon) == ["everyone", "measured-b:own", "measured:own"]
+        assert not {*listed(kafka.bootstrap_servers)} & {"own", "everyone", "measured:own"}
+        generated = java_tools.run(
+            CLIENT_METRICS, home, "--alter", "--generate-name", "--metrics", "*"
+        ).stdout
+        new = generated.removeprefix("Altered client metrics config for ").strip().removesuffix(".")
+        made.append((home, new))
+        assert listed(home) == sorted(["own", new])
+        missing = ("--name", "measured-nowhere:own", *interval)
+        denied = java_tools.attempt(CLIENT_METRICS, colon, "--alter", *missing)
+        assert "namespace 'measured-nowhere' does not exist" in denied.stdout
+    finally:  # what is left would count for the clients of other tests
+        for servers, name in made:
+            java_tools.attempt(CLIENT_METRICS, servers, "--delete", "--name", name)
     assert listed(colon) == []
 
 
