@@ -6,7 +6,7 @@ out of the request, and their errors are put into the response.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ from gateway.rules.declaration import PLACEHOLDER, Shadows
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
 from gateway.rules.partial import error_response
-from gateway.rules.rename import IDS, Rejections, RequestRenamer
+from gateway.rules.rename import IDS, Rejections, RequestRenamer, wire_string
 from gateway.rules.restore import ResponseRenamer, endpoint_edits, named_brokers
 from gateway.rules.shadows import Far
 from gateway.rules.topic_entries import NO_ALIASES
@@ -345,18 +345,39 @@ def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
     return None
 
 
-def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Forward:
+def forward_renamed(
+    state: ConnectionState,
+    exchange: Exchange,
+    body: bytes,
+    shadows: Mapping[bytes, bytes] = NO_ALIASES,
+) -> Forward:
     """Forward a body in logical names, in which nothing is denied. Names from a listing may be
-    frozen: the listing shows such topics until the names change hands."""
+    frozen: the listing shows such topics until the names change hands. ``shadows`` maps the names
+    of topics in other volumes to their shadows, which the caller has decided on."""
     renamer = renamer_for(state, exchange, thawed=True)
     # The limit is off: "all topics" was expanded to names, however many there are.
     spans = request_spans(exchange.plan, body, 0, len(body), most=None)
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in eased(spans) if span[3] != _NO_TOPIC_AT_ALL]
+    edits = renamer.edits
+    if shadows:
+        edits += _shadow_edits(renamer, spans, shadows, exchange.plan.flexible)
+        spans = [span for span in eased(spans) if span[0] != TOPIC_NAME or span[3] not in shadows]
     renamer.add(spans)
     if renamer.rejections is not None:
         raise ProtocolError(f"{exchange.plan.name}: a denied item was left in the request")
-    return Forward(exchange.plan, splice(body, 0, len(body), renamer.edits))
+    if shadows:
+        edits.sort()
+    return Forward(exchange.plan, splice(body, 0, len(body), edits))
+
+
+def _shadow_edits(
+    renamer: RequestRenamer, spans: list[Span], shadows: Mapping[bytes, bytes], flexible: bool
+) -> Iterator[Edit]:
+    for kind, start, stop, value in eased(spans):
+        if kind == TOPIC_NAME and value in shadows:
+            renamer.spelled[shadows[value]] = value
+            yield start, stop, wire_string(shadows[value], flexible)
 
 
 def redecide(

@@ -88,6 +88,7 @@ class RegexSubscriptions:
         scope: Hashable = None,
         reach: Reach = str.encode,
         meaning: Hashable = None,
+        unsettled: Callable[[str], bool] | None = None,
         heard: set[MemberKey] | None = None,
         has_regex: bool = True,
     ) -> Forward | Denied | Unheard:
@@ -101,8 +102,9 @@ class RegexSubscriptions:
         that names depend on (the listener, the principal): two members with the same ids in
         different scopes are different members. While ``meaning`` is the same, names reach the same
         topics, so an evaluation for one heartbeat serves the next (None: no evaluation may be
-        reused). ``heard`` holds the members that this connection has heard of, because a member may
-        have changed its subscription on another connection (None: brokers cannot be queried).
+        reused); an ``unsettled`` name may reach another topic all the same. ``heard`` holds the
+        members that this connection has heard of, because a member may have changed its
+        subscription on another connection (None: brokers cannot be queried).
         Raises ProtocolError.
         """
         key = (scope, request.group_id, request.member_id)
@@ -127,6 +129,8 @@ class RegexSubscriptions:
             return Denied(INVALID_REGULAR_EXPRESSION, why, "request")
         names = listing() if member.pattern else NO_NAMES
         names_version = names.version
+        if unsettled is not None and any(map(unsettled, paced(member.names))):
+            meaning = None
         found = self._members.subscription(scope, member, names, meaning, reach)
         wanted, reached = found.wanted, found.reached
         if request.member_epoch != JOINING_EPOCH and _renamed(member.reached, reached, reach):

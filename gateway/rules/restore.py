@@ -137,10 +137,13 @@ class ResponseRenamer:
         shown = self._spelled_ids.get(value)
         flat = self._index.name_of(value)
         if shown is None and flat is not None:
+            spelled = self._spelled.get(flat)
             if self._far is not None and is_shadow(flat):
-                shown = self._far.id_to_show(flat)
+                shown = self._far.id_to_show(flat, spelled)
+                if shown is None:
+                    self.hidden.add(value)
             else:
-                spelled = self._spelled.get(flat) or self._access.shown(flat)
+                spelled = spelled or self._access.shown(flat)
                 if spelled is None:
                     self.hidden.add(value)
                     return

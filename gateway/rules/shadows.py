@@ -114,8 +114,10 @@ class Far(Protocol):
         will know soon, whether the client may describe the topic."""
         ...
 
-    def id_to_show(self, flat: bytes) -> bytes | None:
-        """The client's topic id of the topic behind a shadow; None: the topic is unknown."""
+    def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
+        """The client's topic id of the topic behind a shadow, under the ``spelled`` name by which
+        the client subscribed to it, or else under the listener's; None: the topic is unknown, or
+        the client may not describe it."""
         ...
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:

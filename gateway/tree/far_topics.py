@@ -201,7 +201,7 @@ class FarTopics:
         """See :class:`gateway.rules.shadows.Far`."""
         return self._referred is not None and self._referred.unheard
 
-    def id_to_show(self, flat: bytes) -> bytes | None:
+    def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
         """The topic id by which the client knows the topic behind a shadow, or None if it is
         unknown, or the client may not describe the topic."""
         if (referred := self._owner_of(flat)) is not None:
@@ -209,11 +209,13 @@ class FarTopics:
         found, origin = self._origin(flat), origin_of(flat)
         if found is None or origin is None or not origin.topic_id:
             return None
-        access = self._access(found[0])
-        spelled = access.shown(found[1])
+        access, topic = self._access(found[0]), found[1]
+        named = None if spelled is None else access.subscribed(spelled)
+        if named is None or isinstance(named, Denied) or named.flat != topic:
+            spelled = access.shown(topic)  # the name that the client used leads elsewhere now
         if spelled is None:
             return None
-        return access.view.id_to_show(found[1], spelled) or origin.topic_id
+        return access.view.id_to_show(topic, spelled) or origin.topic_id
 
     def missed(self, flat: bytes, partition: int) -> bool:
         """Note that the broker did not know a shadow's partition; returns whether it soon will."""

@@ -282,9 +282,11 @@ class ReferredTopics:
 
     def id_to_show(self, flat: bytes) -> bytes | None:
         """The topic id by which the client knows the topic behind a shadow, or None if it is
-        unknown."""
+        unknown, or the client may not describe the topic."""
         origin = origin_of(flat)
-        return None if origin is None or not origin.topic_id else origin.topic_id
+        if origin is None or not origin.topic_id or self.shown(flat) is None:
+            return None
+        return origin.topic_id
 
     def missed(self, flat: bytes, partition: int) -> bool:
         """Note that the broker did not know a shadow's partition; returns whether it soon will."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.error_codes import INVALID_REQUEST
 from tests.scenarios.entities import difference
 from tests.session.allowing import Allowing
-from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, FarPair, message
+from tests.session.far import CLICKS, FOREIGN, SPELLED, FarPair, message
 
 
 @pytest.mark.parametrize("version", [0, 5, 9])
@@ -75,19 +74,3 @@ def test_a_described_group(allowed: list[str] | None, shown: list[str]) -> None:
     got = pair.reply("DescribeGroups", 5, message("DescribeGroupsResponse", 5, groups=[group]))
     wanted = {"member_metadata": {"subscription": shown}}
     assert not difference({"groups": [{"members": [wanted]}]}, got)
-
-
-@pytest.mark.parametrize("by_id", [False, True])
-def test_groups_of_kip_848_keep_to_one_volume(by_id: bool) -> None:
-    pair = FarPair()
-    values: dict[str, object] = {"group_id": "app", "member_id": "m", "member_epoch": 0}
-    if by_id:
-        values |= {"topic_partitions": [{"topic_id": CLICKS_ID.int, "partitions": [0]}]}
-    else:
-        values |= {"subscribed_topic_names": ["search:orders", FOREIGN]}
-    request = message("ConsumerGroupHeartbeatRequest", 1, **values)
-    assert pair.ask("ConsumerGroupHeartbeat", 1, request) is None
-    got = pair.answer("ConsumerGroupHeartbeat", 1)
-    assert got.error_code == INVALID_REQUEST
-    assert "group.protocol=classic" in got.error_message
-    assert by_id or FOREIGN in got.error_message

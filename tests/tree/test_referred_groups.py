@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST
+from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS
 from gateway.referrals.questions import Outcome
 from gateway.tree.referred_topics import RIGHTS_SECONDS
 from tests.scenarios.entities import difference
-from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, message
+from tests.session.far import CLICKS, FOREIGN, SPELLED, message
 from tests.tree.fake_others import DESCRIBE
 from tests.tree.referred_pair import ALICE, BOB, ReferredPair, sent
 
@@ -246,16 +246,3 @@ def test_a_shadow_that_cannot_be_made(pair: ReferredPair) -> None:
     assert pair.ask("OffsetCommit", 9, request) is None
     (topic,) = pair.answer("OffsetCommit", 9).topics
     assert [part.error_code for part in topic.partitions] == [COORDINATOR_LOAD_IN_PROGRESS]
-
-
-@pytest.mark.parametrize("by_id", [False, True])
-def test_groups_of_kip_848_keep_to_one_volume(pair: ReferredPair, by_id: bool) -> None:
-    sent(pair, FOREIGN)
-    values: dict[str, object] = {"group_id": "app", "member_id": "m", "member_epoch": 0}
-    if by_id:
-        values |= {"topic_partitions": [{"topic_id": CLICKS_ID.int, "partitions": [0]}]}
-    else:
-        values |= {"subscribed_topic_names": ["search:orders", FOREIGN]}
-    request = message("ConsumerGroupHeartbeatRequest", 1, **values)
-    assert pair.ask("ConsumerGroupHeartbeat", 1, request) is None
-    assert pair.answer("ConsumerGroupHeartbeat", 1).error_code == INVALID_REQUEST

@@ -3,14 +3,16 @@
 Needs READ on the group and DESCRIBE on every named topic. A single denied topic rejects the
 heartbeat, and so does a link that is named beside its topic.
 Topic names and ids are rewritten. The gateway evaluates a regular expression itself, over the names
-that the client may see, and forwards it as a list of names. Topics that cannot exist are left out.
-A topic outside the group's volume is INVALID_REQUEST. A mark carries the parts of a subscription
-that flat names cannot express, so that the member can go on at another gateway.
+that the client may see in the group's volume, and forwards it as a list of names. Topics that
+cannot exist are left out. A topic of another volume is subscribed to by its shadow
+(gateway/rules/shadows.py), whose partitions the broker assigns in its place: each heartbeat looks
+whether the topic has come, or has grown. A mark carries the parts of a subscription that flat names
+cannot express, so that the member can go on at another gateway.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from gateway.apis import generic, walking
 from gateway.apis.counting import TOPIC_ID, report_rejections
@@ -18,24 +20,26 @@ from gateway.apis.groups import recalled_members, subscriptions
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names, without_partitions
 from gateway.decision import Denied
+from gateway.error_codes import FENCED_MEMBER_EPOCH
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
-from gateway.rules.declaration import DESCRIBE, READ, Do, Needs
+from gateway.rules.declaration import DESCRIBE, READ, Do, Needs, Shadows
 from gateway.rules.group_members import KnownNames
 from gateway.rules.heartbeat_outcomes import Unheard
 from gateway.rules.rename import Rejections
+from gateway.rules.shadows import Far
 from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
 
 FIRST_WITH_REGEX: Final = 1
 
-_KEEPS_TO_ONE: Final = (
-    "groups of the consumer protocol (KIP-848) keep to one; use group.protocol=classic to read from"
-    " several"
-)
+_JOIN_AGAIN: Final = {
+    "error_code": FENCED_MEMBER_EPOCH,
+    "error_message": "A topic of this member's assignment has to be looked up; it must join again.",
+}
 
 
 def request(
@@ -46,17 +50,16 @@ def request(
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = walking.request_spans(plan, buf, start, end)
-    if (elsewhere := subscriptions.elsewhere(state, spans, _KEEPS_TO_ONE)) is not None:
-        report_rejections(state, exchange, Rejections(topics={b"": elsewhere}))
-        return generic.answer_error(exchange, buf[start:end], elsewhere)
     renamer = generic.renamer_for(state, exchange, thawed=True)  # a member also owns frozen topics
     renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
-    rejections = renamer.rejections
+    far, rejections = renamer.far, renamer.rejections
     if rejections is not None and rejections.ids:
         return generic.reject(state, exchange, buf[start:end], rejections)
     if rejections is not None and rejections.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
-    forbidden = subscriptions.forbidden(state, spans) or subscriptions.linked(state, spans)
+    forbidden = subscriptions.forbidden(state, spans, far) or subscriptions.linked(state, spans)
+    if far is not None and (first := generic.prepare(far)) is not None:
+        return first
     if forbidden is not None:
         report_rejections(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
@@ -66,8 +69,9 @@ def request(
         body,
         lambda: _known_names(state),
         scope=state.view.settings.scope,
-        reach=lambda name: subscriptions.flat_of(state, name),
+        reach=lambda name: subscriptions.flat_of(state, name, far),
         meaning=(state.view.snapshot.version, state.view.closed),
+        unsettled=None if far is None else lambda name: subscriptions.is_elsewhere(state, name),
         heard=recalled_members.heard(state),
         has_regex=plan.version >= FIRST_WITH_REGEX,
     )
@@ -75,6 +79,8 @@ def request(
         return recalled_members.recalling(state, outcome.member)
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, buf[start:end], outcome)
+    if far is not None and (first := generic.prepare(far)) is not None:
+        return first
     if outcome.sent is not None:
         exchange.kept = subscriptions.SentHeartbeat(outcome.sent)
     seen: set[bytes] = set()
@@ -82,11 +88,12 @@ def request(
         plan.name,
         plan.version,
         outcome.body,
-        lambda name: subscriptions.unwanted(state, name, seen),
+        lambda name: subscriptions.unwanted(state, name, seen, far),
     )
     if rejections is not None:
         body = without_partitions(plan.version, body, rejections.topics)
-    forwarded = generic.forward_renamed(state, exchange, body)
+    shadows = {} if far is None else _shadows(state, plan.version, body, far)
+    forwarded = generic.forward_renamed(state, exchange, body, shadows)
     remember_spelling(state, exchange.spelled)
     if plan.version < FIRST_WITH_REGEX:
         return forwarded
@@ -105,10 +112,25 @@ def response(
         state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
     spans = walking.response_spans(plan, buf, start, end)
     hidden = subscriptions.hidden_ids(state, spans)
-    if not hidden:
-        return generic.restore(state, exchange, buf, start, end, spans)
-    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
-    return generic.restored_body(state, exchange, body)
+    far = None if state.tree is None else generic.far_topics(state, exchange)
+    if hidden:
+        body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
+        spans = walking.response_spans(plan, body, 0, len(body))
+        left = generic.restore(state, exchange, body, 0, len(body), spans, far=far)
+        restored: list[Edit] | bytes = generic.whole(body, left)
+    else:
+        restored = generic.restore(state, exchange, buf, start, end, spans, far=far)
+    if far is not None and far.unheard:
+        # A broker does not repeat an assignment that was cut, and the gateway will know soon
+        # whether the client may describe the topic.
+        return messages.made(f"{plan.name}Response", plan.version, _JOIN_AGAIN)
+    return restored
+
+
+def _shadows(state: ConnectionState, version: int, body: bytes, far: Far) -> dict[bytes, bytes]:
+    """The names of other volumes in a heartbeat -> their shadows."""
+    request: Any = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    return subscriptions.shadows_of(state, request.subscribed_topic_names or (), far)
 
 
 def _known_names(state: ConnectionState) -> KnownNames:
@@ -125,6 +147,7 @@ API = Api(
     why="regexes: evaluated here",
     needs=Needs(topic=DESCRIBE, group=READ),
     seen=(("assignment", "topic_partitions"),),
+    shadows=Shadows.MADE,
     request=request,
     response=response,
     small_request=0,  # a heartbeat may hold an expression to evaluate over all topics

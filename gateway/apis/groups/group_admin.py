@@ -196,6 +196,7 @@ CONSUMER_GROUP_DESCRIBE = Api(
     ),
     operations=_OPERATIONS,
     response=describe_response,
+    shadows=Shadows.NAMED,
 )
 SHARE_GROUP_DESCRIBE = Api(
     "ShareGroupDescribe",

@@ -13,8 +13,9 @@ from kafka import KafkaConsumer
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from tests.live.support import clients
-from tests.live.tree.group_tools import COUNT, described, fill, java_group, shadow_of
+from tests.live.tree.group_tools import COUNT, described, fill, java_group, more, shadow_of
 
 NY = ":ny:tracking:"
 
@@ -34,18 +35,62 @@ def test_javas_classic_consumer(tree: GatewayProcess, la: KafkaCluster, ny: Kafk
     }
 
 
-def test_java_shows_that_groups_of_kip_848_keep_to_one_volume(tree: GatewayProcess) -> None:
+def test_javas_consumer_of_kip_848(
+    tree: GatewayProcess, la: KafkaCluster, ny: KafkaCluster
+) -> None:
+    """The broker assigns partitions of a shadow, and the member reads those of the topic; another
+    start of the group goes on from the offsets."""
     servers = tree.bootstrap_servers("legal")
-    topics = ["j2-here", "..ny.tracking..j2-there"]
-    fill(servers, *topics, count=1)
-    status, (error, *_) = java_group(servers, "j2", topics, 2, protocol="consumer")
-    assert status == 1
-    assert error["event"] == "error"
-    assert error["topic"] == "InvalidRequestException"
-    assert "j2-there" in error["value"]
-    assert "group.protocol=classic" in error["value"]
-    status, _ = java_group(servers, "j2", topics[:1], 1, protocol="consumer")
-    assert status == 0
+    topics = ["j2-here", "..ny.tracking.search..j2-there"]
+    fill(servers, *topics)
+    status, events = java_group(servers, "j2", topics, 2 * COUNT, protocol="consumer")
+    assert status == 0, events[-1]
+    offsets = {each["topic"]: each["value"] for each in events if each["event"] == "offset"}
+    assert offsets == {f"{topic}-0": str(COUNT) for topic in topics}
+    shadow = shadow_of(ny, "search..j2-there", 2)
+    direct = described(la.bootstrap_servers, "j2")
+    assert {key: row[0] for key, row in direct.items()} == {
+        (topic, 0): str(COUNT) for topic in ("j2-here", shadow)
+    }
+    shown = described(servers, "j2")
+    assert shown == {(topic, 0): (str(COUNT), "0") for topic in topics}
+    more(servers, *topics, count=1)
+    status, events = java_group(servers, "j2", topics, 2, protocol="consumer")
+    assert status == 0, events[-1]
+    records = [each["topic"] for each in events if each["event"] == "record"]
+    assert sorted(records) == sorted(topics), "it began behind the offsets"
+
+
+def test_librdkafkas_consumer_of_kip_848(tree: GatewayProcess) -> None:
+    """Two members share two topics of two clusters, one of which comes later."""
+    servers = tree.bootstrap_servers("la")
+    here, there = "l2-here", f"{NY}l2-there"
+    fill(servers, here, partitions=2)
+    settings = {"group.protocol": "consumer"}
+    with (
+        clients.consumer(servers, "l2", **settings) as first,
+        clients.consumer(servers, "l2", **settings) as second,
+    ):
+        for client in (first, second):
+            client.subscribe([here, there])
+        seen: set[tuple[str, int, int]] = set()
+
+        def read(count: int) -> bool:
+            for client in (first, second):
+                for record in client.consume(COUNT, timeout=0.5):
+                    assert record.error() is None, record.error()
+                    seen.add((str(record.topic()), record.partition(), record.offset()))
+            return len(seen) >= count
+
+        wait_until(lambda: read(2 * COUNT), "the records here", clients.SECONDS, poll=0)
+        fill(servers, there, partitions=2)
+        wait_until(lambda: read(4 * COUNT), "the records there", clients.SECONDS, poll=0)
+        held = [{part.topic for part in client.assignment()} for client in (first, second)]
+    assert seen == {
+        (topic, n, at) for topic in (here, there) for n in (0, 1) for at in range(COUNT)
+    }
+    assert held[0] | held[1] == {here, there}
+    assert all(held)
 
 
 def test_a_transaction_reads_elsewhere_and_writes_at_home(
