@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit import installed
+from devkit import build_tree, installed
 from devkit.build_tree import CompileError, require_compiler
 from devkit.installed import InstallError, installed_command
 from devkit.paths import PROJECT_ROOT
@@ -128,7 +128,7 @@ def test_an_edit_makes_another_environment(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(installed, "build_wheel", lambda *_, **__: tmp_path / "no.whl")
     monkeypatch.setattr(installed, "_install", lambda path, *_: path.mkdir())
     sources = {"gateway/a.py": b"1\n"}
-    monkeypatch.setattr(installed.build_tree, "sources", lambda _: dict(sources))
+    monkeypatch.setattr(build_tree, "sources", lambda _: dict(sources))
     first = installed_command("pure")
     sources["gateway/a.py"] = b"2\n"
     second = installed_command("pure")

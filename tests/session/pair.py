@@ -156,15 +156,26 @@ def frames(data: bytes) -> list[bytes]:
     return found
 
 
-class ScannedSession(Session):
-    """A session of which a scan knows what its client has written."""
+class ScannedSession:
+    """A session of which a scan knows what its client has written; everything else is the
+    session's. No subclass, because compiled classes have none that are not compiled."""
 
-    scan: Scan
+    __slots__ = ("_scan", "_session")
+
+    def __init__(self, session: Session, scan: Scan) -> None:
+        object.__setattr__(self, "_session", session)
+        object.__setattr__(self, "_scan", scan)
 
     def client_data(self, data: bytes) -> None:
         """Take bytes from the client."""
-        self.scan.from_client(data)
-        super().client_data(data)
+        self._scan.from_client(data)
+        self._session.client_data(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._session, name, value)
 
 
 class Pair:
@@ -215,9 +226,8 @@ class Pair:
     def another_session(self, addresses: ListenerAddresses) -> Session:
         """A session of another connection to the same worker."""
         source = FlowSource("test", "User:ANONYMOUS", "", "", "", "127.0.0.1:5000")
-        session = ScannedSession(ConnectionState(self.worker, self.access(), addresses, source))
-        session.scan = self.scan
-        return session
+        session = Session(ConnectionState(self.worker, self.access(), addresses, source))
+        return cast(Session, ScannedSession(session, self.scan))
 
     def access(self) -> Access:
         """The client's access: to everything if there is no authorizer."""

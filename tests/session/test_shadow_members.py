@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from gateway.error_codes import FENCED_MEMBER_EPOCH, TOPIC_AUTHORIZATION_FAILED
+from gateway.rules.regex_subscriptions import RegexSubscriptions
 from tests.scenarios.entities import difference
 from tests.session.allowing import Allowing
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, FarPair, message
@@ -135,7 +137,7 @@ def test_a_described_group(version: int, allowed: list[str] | None, shown: bool)
     pair.ask("ConsumerGroupDescribe", version, describe)
     part = {"topic_id": id_at_home(pair, CLICKS).int, "topic_name": CLICKS, "partitions": [0]}
     assignment = {"topic_partitions": [part]}
-    member = {"member_id": "m", "subscribed_topic_names": [FLAT, CLICKS]}
+    member: dict[str, object] = {"member_id": "m", "subscribed_topic_names": [FLAT, CLICKS]}
     member |= {"assignment": assignment, "target_assignment": assignment}
     group = {"group_id": "app", "members": [member]}
     response = message("ConsumerGroupDescribeResponse", version, groups=[group])
@@ -144,7 +146,52 @@ def test_a_described_group(version: int, allowed: list[str] | None, shown: bool)
     parts = [seen] if shown else []
     wanted = {"assignment": {"topic_partitions": parts}}
     wanted["target_assignment"] = {"topic_partitions": parts}
-    (member,) = got.groups[0].members
-    assert list(member.subscribed_topic_names) == (BOTH if shown else ["search:orders"])
+    (described,) = got.groups[0].members
+    assert list(described.subscribed_topic_names) == (BOTH if shown else ["search:orders"])
     assert not difference({"members": [wanted]}, got.groups[0])
-    assert len(member.assignment.topic_partitions) == len(parts)
+    assert len(described.assignment.topic_partitions) == len(parts)
+
+
+class MovingPair(FarPair):
+    """A member whose broker can be queried, and that goes on at another worker."""
+
+    at_broker: tuple[str, ...] = ()
+    """The names that the broker has the member subscribed to."""
+
+    def join(self, names: list[str]) -> None:
+        self.goes_on()
+        sent = self.ask(HEARTBEAT, 1, heartbeat(1, names, 0))
+        self.at_broker = sent.subscribed_topic_names
+        accepted(self, 1)
+
+    def goes_on(self) -> None:
+        """Go on at another worker, which has heard of no member."""
+        before = self.session.state
+        self.worker.regexes = RegexSubscriptions()
+        self.session = self.another_session(before.addresses)
+        self.session.state.tree = before.tree
+        self.session.state.see(self.home.access())
+        self.session.state.ask_broker = self._described
+
+    async def _described(self, name: str, version: int, request: Any) -> Any:
+        assert (name, request.group_ids) == ("ConsumerGroupDescribeRequest", ("app",))
+        member = {"member_id": "m", "subscribed_topic_names": self.at_broker}
+        group = {"group_id": "app", "group_state": "Stable", "members": [member]}
+        return message("ConsumerGroupDescribeResponse", version, groups=[group])
+
+
+def test_a_member_goes_on_at_another_worker() -> None:
+    """Its broker keeps which name of the client leads to the shadow, and which topic is still to
+    come."""
+    pair = MovingPair()
+    pair.join([*BOTH, ":ny:search:later"])
+    assert {FLAT, CLICKS} < {*pair.at_broker}
+    pair.goes_on()
+    sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
+    assert sent.subscribed_topic_names is None
+    assert assigned(pair, 1, {id_at_home(pair, CLICKS): [0]}) == {CLICKS_ID: [0]}
+
+    pair.other.make("search..later")
+    sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
+    (later,) = pair.made.keys() - {CLICKS}
+    assert {FLAT, CLICKS, later} <= {*sent.subscribed_topic_names}
