@@ -17,6 +17,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
+from gateway.telemetry.store import LAST_SECONDS
 from tests.live.support import clients, java_tools
 from tests.live.support.steady_java_client import java_client
 
@@ -132,8 +133,8 @@ def test_what_java_clients_push(served: GatewayProcess, tmp_path: Path) -> None:
     wait_until(lambda: not shown(served), "the end of all series", clients.SECONDS)
     for client in running:
         client.check()
-    metrics = served.fresh_metrics()
-    assert "kafka_gateway_client_telemetry_clients 0.0" in metrics
+    gone = "kafka_gateway_client_telemetry_clients 0.0"
+    wait_until(lambda: gone in served.metrics(), gone, LAST_SECONDS + clients.SECONDS)
 
 
 def _check_panels(series: list[Series]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,7 @@ from devkit.gateway_process import GatewayProcess
 from gateway.apis.table import APIS
 from tests.live.fuzz import lanes
 from tests.live.fuzz.answers import Leaf
+from tests.live.fuzz.differences import WITH_A_PLUGIN
 from tests.live.fuzz.lanes import Address, Outcome
 from tests.live.fuzz.requests import Request
 from tests.live.fuzz.test_differential_fuzz import ENOUGH_FOR_ALL, STILL
@@ -44,6 +46,14 @@ BY_NATURE = frozenset(
 )
 """Fields that differ between twin clusters."""
 
+OF_A_QUORUM = frozenset(
+    {"high_watermark", "log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp"}
+)
+"""Fields of DescribeQuorum that change all the time."""
+
+TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+"""As Kafka prints it."""
+
 ABSOLUTE = (":la:tracking:", "/la/tracking/", "..la.tracking..")
 """How topics of the volume's root begin in the three spellings."""
 
@@ -51,7 +61,15 @@ Pairs = list[tuple[Address, Address]]
 
 
 def known(request: Request, leaf: Leaf) -> str | None:
-    """The difference that DESIGN.md lists for a tree, if any."""
+    """Why an answer differs between twin clusters, or in a tree, if it may."""
+    name = leaf.path.rpartition(".")[2]
+    if request.api == "DescribeQuorum" and name in OF_A_QUORUM:
+        return "a quorum's log grows, and its voters are asked again and again"
+    if request.api == "DescribeQuorum" and name == "leader_id" and not leaf.expected:
+        return "a partition with an error has no leader, so the 0 of the broker is no node's id"
+    texts = [TOPIC_ID.sub("", str(text)) for text in (leaf.expected, leaf.got)]
+    if request.api == "AlterShareGroupOffsets" and name == "error_message" and texts[0] == texts[1]:
+        return "a broker's sentence has the topic's id, and twins have different ids"
     return None
 
 
@@ -106,5 +124,5 @@ def test_a_volume_answers_as_its_cluster_alone(pairs: Pairs) -> None:
     assert not found.failures, f"{len(found.failures)} differences\n{told}"
     if "/" in SEED:
         return  # a sequence that failed before
-    asked = {api.name for api in APIS.values()}
+    asked = {api.name for api in APIS.values()} - WITH_A_PLUGIN
     assert REQUESTS < ENOUGH_FOR_ALL or found.by_api.keys() == asked
