@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+from pathlib import Path
 from typing import cast
 
 from gateway.config.security import CollectedResponses
 from gateway.connections.closing import UNTAKEN
 from gateway.connections.collected import MOST_SECONDS, CollectedBytes, Collecting, Room
+from protocol import messages
+from tests.connections.test_incomplete import Site
+from tests.session.pair import request_frame
 
 MIB = 2**20
 
@@ -223,3 +227,19 @@ async def test_whatever_happens_the_bounds_hold_and_everybody_comes() -> None:
             assert rooms.collected._by_network.get(host, 0) <= 8 * MIB
     assert not any(left.values())
     assert rooms.is_empty
+
+
+async def test_a_worker_counts_what_arrives_until_the_connection_is_gone(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    client = site.connect()
+    collected = site.server.clients._collected[site.listener.name]
+    asked = messages.build(messages.message_class("ListGroupsRequest", 0))
+    client.data_received(request_frame("ListGroups", 0, asked))
+    head = (MIB).to_bytes(4, "big") + (7).to_bytes(4, "big")
+    client.broker_data(head + bytes(1_000))
+    assert collected.total == MIB + 4
+    client.broker_data(bytes(1_000))
+    site.server.clients.sweep()
+    assert collected.total == MIB + 4
+    client.connection_lost(None)
+    assert collected.total == 0

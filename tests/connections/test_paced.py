@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from gateway.connections.paced import PART, PacedTransport
 from gateway.connections.transports import WRITE_HIGH
+from gateway.tls.contexts import server_context
 from tests.connections.fake_transport import FakeTransport
+from tests.tls.pki import Pki
+from tests.waiting import eventually
+
+Run = Callable[[Callable[[], Awaitable[None]]], None]
 
 LONG = bytes(range(256)) * (5 * PART // 256) + b"end"
+VERY_LONG = LONG * 20
+"""More than the buffers of two sockets take."""
 
 
 class Filling(FakeTransport):
@@ -85,3 +95,53 @@ def test_all_else_is_the_transport_itself() -> None:
     paced.set_protocol(protocol)
     assert inner.protocol is protocol
     assert not paced.is_closing()
+
+
+class Writing(asyncio.Protocol):
+    """Writes a very long response to whoever connects."""
+
+    def __init__(self) -> None:
+        self.paced: PacedTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        inner = cast(asyncio.Transport, transport)
+        inner.set_write_buffer_limits(WRITE_HIGH)
+        self.paced = PacedTransport(inner)
+        self.paced.write(VERY_LONG)
+
+    def resume_writing(self) -> None:
+        assert self.paced is not None
+        self.paced.go_on()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_what_a_client_does_not_read_stays_here(run: Run, tls: bool, tmp_path: Path) -> None:
+    """Also over TLS, whose transport hands all that it has to the one below, and says that it has
+    nothing left."""
+    pki = Pki(tmp_path)
+
+    async def test() -> None:
+        writing = Writing()
+        server = await asyncio.get_running_loop().create_server(
+            lambda: writing, "127.0.0.1", 0, ssl=server_context(pki.listener()) if tls else None
+        )
+        address = server.sockets[0].getsockname()[:2]
+        reader, writer = await asyncio.open_connection(
+            *address, ssl=pki.client() if tls else None, limit=1_000
+        )
+        await eventually(lambda: writing.paced, "the connection")
+        paced = writing.paced
+        assert paced is not None
+        before = -1
+        while before != paced.left:  # until the sockets are full
+            before = paced.left
+            await asyncio.sleep(0.2)
+        assert len(VERY_LONG) > paced.left > len(VERY_LONG) // 4
+        assert paced.get_write_buffer_size() - paced.left <= WRITE_HIGH + 2 * PART
+        assert await reader.readexactly(len(VERY_LONG)) == VERY_LONG
+        assert paced.left == 0
+        paced.abort()
+        writer.close()
+        server.close()
+
+    run(test)
