@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import pytest
 
@@ -65,8 +65,7 @@ class ClientTransport(FakeTransport):
     """A client's socket, with flow control as an event loop's. ``got`` bytes were read."""
 
     def __init__(self, host: str) -> None:
-        super().__init__()
-        self._extra["peername"] = (host, 5_000)
+        super().__init__(host=host)
         self.connection: Connection | None = None
         self.got = bytearray()
         self._full = False
@@ -147,6 +146,16 @@ class Site(FakeServer):
     def closed(self, connection: Connection) -> None:
         super().closed(connection)
         self.collected.forget(cast(Collecting, connection))
+
+
+class NoRooms(Site):
+    """A worker whose connections must not ask for room."""
+
+    def collects(self, connection: Connection, size: int) -> Watcher:
+        raise AssertionError("a response of the hot path needs room")
+
+    def taken(self, connection: Connection) -> None:
+        raise AssertionError("the hot path looks after rooms")
 
 
 async def run(site: Site, clients: list[Client], chance: random.Random, most: int) -> None:
@@ -255,14 +264,8 @@ async def test_a_short_response_needs_no_room() -> None:
 @pytest.mark.parametrize("piece", [1_000, PIECE])
 async def test_records_that_pass_by_need_no_room(piece: int) -> None:
     """Of a Fetch no response is collected, however long it is, and no Produce is looked at."""
-    site = Site(1, 1)
+    site = NoRooms(1, 1)
     client = Client(site, "192.0.2.1")
-
-    def fail(*_: Any) -> Watcher:
-        raise AssertionError("a response of the hot path needs room")
-
-    site.collects = fail  # type: ignore[method-assign]
-    site.taken = fail  # type: ignore[assignment]
     asked = fetching.request(12, {TOPICS[0].replace("..", ":"): [0]})
     client.connection.data_received(request_frame("Fetch", 12, asked))
     await settled()
