@@ -18,6 +18,7 @@ from gateway.config.security import (
     AuditSettings,
     Authorization,
     ClusterSecurity,
+    CollectedResponses,
     File,
     IncompleteRequests,
     ListenerSasl,
@@ -248,6 +249,7 @@ class Config(StrictModel):
     principals: dict[Principal, PrincipalSettings] = Field(default_factory=dict)
     unauthenticated: Unauthenticated = Unauthenticated()
     incomplete_requests: IncompleteRequests = IncompleteRequests()
+    collected_responses: CollectedResponses = CollectedResponses()
     authorization: Authorization | None = None
     audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()

@@ -211,6 +211,16 @@ class IncompleteRequests(StrictModel):
     max_bytes_per_ip: Annotated[int, Field(ge=1_048_576)] = 256 * 1024 * 1024
 
 
+class CollectedResponses(StrictModel):
+    """Bytes of responses over 256 KiB that are collected, or not taken by their clients yet, in
+    each worker. A single response always has room."""
+
+    # Of a listener.
+    max_bytes: Annotated[int, Field(ge=1_048_576)] = 256 * 1024 * 1024
+    # Of an address at a listener.
+    max_bytes_per_ip: Annotated[int, Field(ge=1_048_576)] = 128 * 1024 * 1024
+
+
 class Authorization(StrictModel):
     """Authorization. Without this block everything is allowed.
 

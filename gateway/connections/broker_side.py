@@ -167,10 +167,10 @@ class BrokerSide(asyncio.Protocol):
         """Whether the broker's side goes on without its client."""
         return self._lingering is not None
 
-    def linger(self) -> None:
-        """Go on without the client: read the responses that the broker still owes, send the
-        requests that are held behind them, then close."""
-        self.hold(False)
+    def linger(self, *, held: bool = False) -> None:
+        """Go on without the client: read the responses that the broker still owes (later, if it is
+        ``held``), send the requests that are held behind them, then close."""
+        self.hold(held)
         loop = asyncio.get_running_loop()
         self._lingering = loop.call_later(LINGER_SECONDS, self.reset)
 

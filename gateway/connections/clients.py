@@ -22,6 +22,7 @@ from gateway.connections.broker_rooms import BrokerRooms, limits_of
 from gateway.connections.broker_sessions import BrokerSessions, open_broker
 from gateway.connections.broker_side import BrokerSide, Lingering
 from gateway.connections.closing import CloseLog, guard
+from gateway.connections.collected import CollectedBytes
 from gateway.connections.connection import DRAINED, Connection, Waiting
 from gateway.connections.doubts import Doubts
 from gateway.connections.incomplete import IncompleteBytes
@@ -34,6 +35,7 @@ from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
 from gateway.counts import Counts
 from gateway.exchanges.exchange import Interlude, Prepare, Refresh, Turn
+from gateway.exchanges.framing import Watcher
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow, NeededAcl
 from gateway.session.deciding import Deciding
@@ -88,6 +90,9 @@ class Clients:
         self._incomplete = {
             name: IncompleteBytes(config.incomplete_requests, config.max_request_bytes)
             for name in self._listener_names
+        }
+        self._collected = {
+            name: CollectedBytes(config.collected_responses) for name in self._listener_names
         }
         self._broker_sessions = BrokerSessions()
         self.ask_others: Callable[[Wanted], None] = lambda wanted: None
@@ -185,8 +190,8 @@ class Clients:
             connection.finish(waits=waits)
 
     def sweep(self) -> None:
-        """Close clients that never sent anything, and renew sessions at brokers. Called once a
-        second."""
+        """Close clients that never sent anything, or hold up others, and renew sessions at brokers.
+        Called once a second."""
         self._silent.sweep(monotonic())
         for connection in self.busy:
             guard(connection, connection.used)
@@ -194,6 +199,8 @@ class Clients:
             rooms.sweep(self._counts)
         self.listeners.reload()
         self._broker_sessions.sweep(monotonic())
+        for collected in self._collected.values():
+            collected.sweep()
 
     def take_heard(self) -> bool:
         """Whether a broker has sent anything to a client since the last call."""
@@ -233,6 +240,7 @@ class Clients:
         self.connections.add(connection)
         self._silent.add(connection)
         connection.session.watch_held(connection)
+        connection.session.watch_collected(connection)
         identity, listener = connection.session.state.identity, connection.listener
         if listener not in self.logins.sasl:  # with SASL, it was counted when it arrived
             self._counts.add("connections", (listener,), 1)
@@ -246,7 +254,9 @@ class Clients:
         self.connections.discard(connection)
         self._silent.remove(connection)
         connection.session.watch_held(None)
+        connection.session.watch_collected(None)
         self._incomplete[connection.listener].forget(connection)
+        self._collected[connection.listener].forget(connection)
         self._broker_sessions.closed(connection)
         self.logins.closed(connection)
 
@@ -258,6 +268,14 @@ class Clients:
     def holds_more(self, connection: Connection, change: int) -> None:
         """Note that a connection holds ``change`` bytes more, or fewer, of incomplete requests."""
         self._incomplete[connection.listener].add(connection, change)
+
+    def collects(self, connection: Connection, size: int) -> Watcher:
+        """Give a response of ``size`` bytes room to be collected, or let its connection wait."""
+        return self._collected[connection.listener].enter(connection, size)
+
+    def taken(self, connection: Connection) -> None:
+        """Note that a client may have taken the long responses that were written to it."""
+        self._collected[connection.listener].look(connection)
 
     def note_close(
         self,

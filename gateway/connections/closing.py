@@ -31,6 +31,7 @@ NOT_ANY_MORE: Final = "a request in flight is not allowed any more"
 OUT_OF_DATE: Final = "a request in flight when the catalog went out of date"
 UNREAD: Final = "client does not read what a change waits for"
 UNSENT: Final = "client does not send the rest of what a change waits for"
+UNTAKEN: Final = "a long response was held for too long"
 TOO_MANY_OF_ONE: Final = "max.connections.per.ip"
 NO_PEER: Final = "certificate of no peer"
 TOO_MANY_OF_PEER: Final = "too many connections of one peer"
@@ -52,6 +53,7 @@ LOGGED_FEW_TIMES: Final = frozenset(
         OUT_OF_DATE,
         UNREAD,
         UNSENT,
+        UNTAKEN,
         TOO_MANY_OF_ONE,
         NO_PEER,
         TOO_MANY_OF_PEER,

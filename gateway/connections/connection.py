@@ -24,6 +24,7 @@ from gateway.connections.closing import (
     guarded,
 )
 from gateway.connections.doubts import Doubts
+from gateway.connections.paced import PacedTransport
 from gateway.connections.tenants import Refused, Tenant, tenant_of
 from gateway.connections.transports import WRITE_HIGH, close, half_close, write
 from gateway.exchanges.exchange import (
@@ -35,6 +36,7 @@ from gateway.exchanges.exchange import (
     Unanswerable,
     Work,
 )
+from gateway.exchanges.framing import Watcher
 from gateway.session import own_requests
 from gateway.session.deciding import Deciding
 from gateway.session.expiry import SessionExpired
@@ -74,6 +76,8 @@ class Hub(BaseHub, Protocol):
     def session_expired(self, connection: Connection) -> None: ...
     def heard(self, connection: Connection) -> None: ...
     def holds_more(self, connection: Connection, change: int) -> None: ...
+    def collects(self, connection: Connection, size: int) -> Watcher: ...
+    def taken(self, connection: Connection) -> None: ...
     async def connect_broker(self, connection: Connection) -> None: ...
     async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
 
@@ -82,6 +86,7 @@ class Connection(BaseConnection):
     """The client's side of a connection whose client may send requests. ``closing``: it drains."""
 
     __slots__ = (
+        "_awaits_room",
         "_broker",
         "_broker_full",
         "_client_full",
@@ -102,6 +107,8 @@ class Connection(BaseConnection):
         super().__init__(hub, listener, node_id)
         self.session = session
         self.closing = False
+        # Whether a response waits for room to be collected.
+        self._awaits_room = False
         self._broker: BrokerSide | None = None
         self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
@@ -164,6 +171,33 @@ class Connection(BaseConnection):
         """Note that the session holds ``change`` bytes more, or fewer, of an incomplete request."""
         self._hub.holds_more(self, change)
 
+    def collects(self, size: int) -> Watcher:
+        """Give a response of ``size`` bytes room to be collected, or wait for it."""
+        return self._hub.collects(self, size)
+
+    def await_room(self, waits: bool) -> None:
+        """See ``collected.Collecting``."""
+        self._awaits_room = waits
+        self._balance()
+
+    def pace(self, paced: bool) -> None:
+        """See ``collected.Collecting``."""
+        transport = self._transport
+        if isinstance(transport, PacedTransport):
+            if not paced:
+                self._transport = transport.inner
+        elif transport is not None and paced:
+            self._transport = PacedTransport(transport)
+
+    @property
+    def holds_response(self) -> bool:
+        """See ``collected.Collecting``. Closing writes all that is left, for a few seconds."""
+        if self.session.restoring is not None:
+            return True
+        if self._transport is None:
+            return not self._gone
+        return isinstance(self._transport, PacedTransport) and self._transport.left > 0
+
     @property
     def _heard(self) -> bool:
         """Whether the client has sent anything."""
@@ -204,7 +238,7 @@ class Connection(BaseConnection):
             self._broker.prove()
             if self.session.owing:
                 self._hub.lingering.add(self)
-                self._broker.linger()
+                self._broker.linger(held=self._awaits_room)
 
     def _go_on_alone(self) -> None:
         """Finish the requests of a client that has left, now that the broker connection is there or
@@ -233,6 +267,9 @@ class Connection(BaseConnection):
     @guarded
     def resume_writing(self) -> None:
         self._client_full = self._unread = False
+        if isinstance(self._transport, PacedTransport):
+            self._transport.go_on()
+            self._hub.taken(self)
         self._balance()
 
     # -- the broker's transport ---------------------------------------------------------------
@@ -529,7 +566,8 @@ class Connection(BaseConnection):
             else:
                 self._transport.resume_reading()
         if self._broker is not None:
-            self._broker.hold(self._client_full or self._restoring is not None)
+            held = self._client_full or self._restoring is not None or self._awaits_room
+            self._broker.hold(held)
 
     async def _restore(self) -> None:
         """Restore long responses while other connections are served; the broker's next responses
@@ -545,6 +583,7 @@ class Connection(BaseConnection):
             self._reject(error, client=self.session.reading_client)
         self._restoring = None
         self._balance()
+        self._hub.taken(self)
         if self._broker is not None and self._broker.lingering:
             self._broker.end_if_answered()
         self._close_if_drained()

@@ -6,12 +6,21 @@ from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from time import monotonic
-from typing import Final
+from typing import Final, Protocol
 
 from gateway.apis.walking import ManyItems
 from gateway.exchanges.exchange import Exchange, Stream
 from gateway.exchanges.fetch_stream import FetchStream
-from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, rest_of, write_frame
+from gateway.exchanges.framing import (
+    ALL,
+    SIZE,
+    Buffer,
+    Held,
+    Watcher,
+    bad_size,
+    rest_of,
+    write_frame,
+)
 from gateway.exchanges.numbered_stream import NumberedStream
 from gateway.exchanges.state import ConnectionState
 from gateway.session.deciding import Restoring
@@ -33,18 +42,37 @@ MIN_RESPONSE: Final = 4
 MAX_RESPONSE: Final = 1 << 30
 """The most bytes of a response; a larger size ends the connection."""
 
+UNCOUNTED: Final = 256 * 1024
+"""Bytes of a response that need no room of their own: as many may wait for a slow client anyway."""
+
+
+class Collector(Protocol):
+    """Gives responses room in memory: ``connections.connection.Connection``, in a layer above this
+    one. Tests fill it in, because sessions are tested without connections."""
+
+    def collects(self, size: int) -> Watcher:
+        """Give room to a response of ``size`` bytes that is not streamed, or stop reading from the
+        broker until there is. The result hears of the bytes that are held, and taken out."""
+        ...
+
 
 class Responses:
     """The broker's side of a session. ``restoring`` is a long response that has to be restored; the
     responses behind it are held until :meth:`resume`."""
 
-    __slots__ = ("_held", "_in_flight", "_state", "restoring")
+    __slots__ = ("_collector", "_held", "_in_flight", "_state", "restoring")
 
     def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
         self._state = state
         self._in_flight = in_flight
         self._held = Held()
         self.restoring: Restoring | None = None
+        self._collector: Collector | None = None
+
+    def watch(self, collector: Collector | None) -> None:
+        """Ask ``collector`` for room for long responses; None: the connection has ended."""
+        self._collector = collector
+        self._held.watcher = None
 
     def data(self, data: bytes) -> None:
         """Take bytes from the broker. Raises ProtocolError for bytes that no broker may send."""
@@ -111,7 +139,7 @@ class Responses:
                 at = self._feed_rest(stream, buf, at, arrived)
             return at, limit - at + 1
         if end > limit:
-            return position, end - position
+            return position, self._collect(end - position)
         if size <= exchange.plan.small_response and not exchange.long:
             try:
                 return self._response(exchange, buf, position, end, self._in_flight.to_client), 0
@@ -120,6 +148,13 @@ class Responses:
         pieces: list[Buffer] = []
         work = partial(self._response, exchange, buf, position, end, pieces)
         return self._in_slices(work, position, pieces, arrived), ALL
+
+    def _collect(self, size: int) -> int:
+        """Hold an incomplete frame of ``size`` bytes; a long one asks for room. Returns the size,
+        at which another try is worthwhile."""
+        if size > UNCOUNTED and self._collector is not None:
+            self._held.watcher = self._collector.collects(size)
+        return size
 
     def _feed_rest(self, stream: Stream, buf: bytes, at: int, arrived: float) -> int:
         """Forward the rest of a Fetch response that has arrived, from ``at`` on, in slices: it may

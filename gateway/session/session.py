@@ -22,7 +22,7 @@ from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
 from gateway.session.naming import answered_at_once, leaves_behind
 from gateway.session.rechecking import may_be_written, may_go_on
 from gateway.session.requests import Requests
-from gateway.session.responses import Responses
+from gateway.session.responses import Collector, Responses
 from gateway.session.silent import Silent
 from gateway.slices import Budget
 from gateway.views.access import Access
@@ -44,6 +44,11 @@ class Session(Requests):
         self._responses = Responses(state, in_flight)
         self.to_client: list[Buffer] = in_flight.to_client
         self.reading_client = False
+
+    def watch_collected(self, collector: Collector | None) -> None:
+        """Ask ``collector`` for room for responses that are collected; None: the connection has
+        ended."""
+        self._responses.watch(collector)
 
     @property
     def restoring(self) -> Restoring | None:

@@ -144,6 +144,9 @@ unauthenticated:
 incomplete_requests:
   max_bytes: 1048577
   max_bytes_per_ip: 1048576
+collected_responses:
+  max_bytes: 2097153
+  max_bytes_per_ip: 2097152
 """
     )
     config = load(tmp_path, text)
@@ -177,6 +180,8 @@ incomplete_requests:
     }
     limits = config.incomplete_requests
     assert (limits.max_bytes, limits.max_bytes_per_ip) == (1_048_577, 1_048_576)
+    room = config.collected_responses
+    assert (room.max_bytes, room.max_bytes_per_ip) == (2_097_153, 2_097_152)
     assert Config.from_json(config.to_json()) == config
 
 

@@ -13,6 +13,7 @@ from gateway.connections.connection import Connection, Hub, Waiting
 from gateway.connections.doubts import Doubts
 from gateway.connections.tasks import Tasks
 from gateway.exchanges.exchange import Refresh
+from gateway.exchanges.framing import Watcher
 from gateway.session.session import Session
 from gateway.slices import Turns
 from tests.connections.fake_transport import FakeTransport
@@ -53,6 +54,12 @@ class FakeServer:
 
     def holds_more(self, connection: Connection, change: int) -> None:
         self.held += change
+
+    def collects(self, connection: Connection, size: int) -> Watcher:
+        raise AssertionError("a response needs room")
+
+    def taken(self, connection: Connection) -> None:
+        pass
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         pass

@@ -21,9 +21,9 @@ class FakeTransport(asyncio.Transport):
     """``protocol`` is the protocol that took it over last; ``socket`` is the socket below it. If
     ``aborted``, the last bytes written may not have left."""
 
-    def __init__(self, port: int = 5_000) -> None:
+    def __init__(self, port: int = 5_000, host: str = "127.0.0.1") -> None:
         self.socket = FakeSocket()
-        super().__init__({"peername": ("127.0.0.1", port), "socket": self.socket})
+        super().__init__({"peername": (host, port), "socket": self.socket})
         self.written = b""
         self.closed = self.paused = self.aborted = False
         self.unread = 0  # bytes that the peer has not taken

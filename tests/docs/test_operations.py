@@ -21,6 +21,7 @@ from gateway.connections.closing import (
     TOO_MUCH_INCOMPLETE,
     UNREAD,
     UNSENT,
+    UNTAKEN,
 )
 from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
@@ -141,6 +142,7 @@ def close_reasons() -> set[str]:
         OUT_OF_DATE,
         UNREAD,
         UNSENT,
+        UNTAKEN,
     }
     for name in ENDING:
         tree = ast.parse((GATEWAY / name).read_text())

@@ -127,8 +127,10 @@ def places(gateway: GatewayProcess, brokers: SecuredBrokers, unique: Names) -> t
     ("taken", "error"),
     [
         (("read",), "TopicAuthorizationException"),
+        (("read", "describe"), "TopicAuthorizationException"),
+        (("group",), "GroupAuthorizationException"),
     ],
-    ids=["read-of-topic"],
+    ids=["read-of-topic", "all-of-topic", "group"],
 )
 def test_a_right_that_is_revoked(
     places: tuple[Place, ...],
@@ -138,7 +140,7 @@ def test_a_right_that_is_revoked(
     error: str,
 ) -> None:
     """What is read, what fails and why, and what comes when the right is given back, is as at the
-    broker."""
+    broker. After an error of its group, a consumer is of no more use, and another takes over."""
 
     def produce(value: str) -> None:
         for place in places:
@@ -156,13 +158,21 @@ def test_a_right_that_is_revoked(
             workers.await_values(place.topic, "failed", "slow")
             workers.await_true(lambda at=place.topic: error in workers.errors(at), error)  # type: ignore[misc]
         produce("two")
-        for place in places:
-            place.grant(*taken)
-        for place in places:
-            workers.await_values(place.topic, "accept", "slow", "two")
+        if "group" not in taken:
+            for place in places:
+                place.grant(*taken)
+            for place in places:
+                workers.await_values(place.topic, "accept", "slow", "two")
     direct, here = (workers.counts(place.topic) for place in places)
     assert here == direct
     assert here["failed", "slow", 1, error] == 1
-    assert here["take", "two", 1, ""] == 1
+    assert here["take", "two", 1, ""] == ("group" not in taken)
     direct_errors, errors = (workers.errors(place.topic) for place in places)
     assert errors == direct_errors
+    if "group" in taken:
+        others = tmp_path / "others"
+        others.mkdir()
+        with share_workers.share_workers(others, *(place.member for place in places)) as workers:
+            for place in places:
+                place.grant(*taken)
+                workers.await_values(place.topic, "accept", "slow", "two")

@@ -1,4 +1,4 @@
-"""Share groups go on when their gateway ends by ``kill -9``, as when a broker does."""
+"""Share groups go on when their gateway ends, by SIGTERM or ``kill -9``, as when a broker does."""
 
 from __future__ import annotations
 
@@ -34,10 +34,22 @@ def kafka() -> Iterator[KafkaCluster]:
         yield cluster
 
 
+def stopped(gateway: GatewayProcess) -> None:
+    """SIGTERM, and a start afterwards."""
+    assert gateway.process.terminate(clients.SECONDS) == 0
+    gateway.kill()
+    gateway.start_again()
+
+
 def killed(gateway: GatewayProcess) -> None:
     """``kill -9``, and a start afterwards."""
     gateway.kill()
     gateway.start_again()
+
+
+def broker_stopped(kafka: KafkaCluster) -> None:
+    """What SIGTERM of a gateway is compared with."""
+    kafka.restart_broker(1)
 
 
 def broker_killed(kafka: KafkaCluster) -> None:
@@ -83,7 +95,7 @@ def check(outcome: Outcome, workers: ShareWorkers) -> None:
     assert workers.errors("") == set()
 
 
-@pytest.mark.parametrize("ends", [broker_killed])
+@pytest.mark.parametrize("ends", [broker_stopped, broker_killed])
 def test_members_go_on_at_the_broker_that_starts_again(
     ends: Callable[[KafkaCluster], None], kafka: KafkaCluster, unique: Names, tmp_path: Path
 ) -> None:
@@ -93,7 +105,7 @@ def test_members_go_on_at_the_broker_that_starts_again(
     check(*interrupted(kafka, members, "", tmp_path, lambda: ends(kafka)))
 
 
-@pytest.mark.parametrize("ends", [killed])
+@pytest.mark.parametrize("ends", [stopped, killed])
 def test_members_go_on_at_the_gateway_that_starts_again(
     ends: Callable[[GatewayProcess], None], kafka: KafkaCluster, unique: Names, tmp_path: Path
 ) -> None:
