@@ -25,23 +25,31 @@ MAX_REPETITIONS: Final = 500
 """The most ``*``, ``+``, ``?``, ``{`` and ``[`` in an expression. RE2 takes up to a second to
 compile twenty times as many, and the time to match a name grows with each of them."""
 
-MAX_UNICODE_CLASSES: Final = 20
-"""The most classes like ``\\pL`` in an expression. Each stands for hundreds of ranges: RE2 took
-seconds and 300 MB to parse ten thousand of them, whatever the limit of the compiled expression."""
+MAX_UNICODE_CLASSES: Final = 6
+"""The most classes like ``\\pL`` in an expression. Each stands for hundreds of ranges, which take
+0.4 ms: RE2 took seconds and 300 MB to parse ten thousand of them, whatever the limit of the
+compiled expression."""
 
 MAX_WEIGHT: Final = 32_767
 """The most that an expression weighs: as much as the longest name that a request can hold. RE2
-takes up to 1 microsecond to compile a unit of weight, about one of its instructions."""
+takes 0.15 microseconds to compile a unit of weight, a byte of a name, so all of them take 5 ms."""
 
 MAX_DEPTH: Final = 250
 """The most groups within each other: the time to compile grows with the square of their number."""
 
-CHARACTER_WEIGHTS: Final = {".": 8, "[": 16, "(": 1}
-ESCAPE_WEIGHTS: Final = dict.fromkeys("wds", 4) | dict.fromkeys("WDS", 12)
-"""Weights, besides their bytes, of classes, and of groups, which are counted below."""
+CHARACTER_WEIGHTS: Final = {".": 16, "[": 32, "(": 1, "|": 1, "{": 150}
+ESCAPE_WEIGHTS: Final = (
+    dict.fromkeys("wds", 8) | dict.fromkeys("WDS", 24) | dict.fromkeys("pP", 2_000)
+)
+"""Weights, besides their bytes, of classes, of alternatives, of counted repetitions, and of groups,
+which are counted below."""
 
 FOLDED_WEIGHT: Final = 3
 """Times that an expression weighs more if it ignores case, anywhere in it."""
+
+FOLDED_FURTHER: Final = dict.fromkeys("kKsS", 24)
+"""Weights, then, of the letters that stand for a character beyond ASCII, too: the Kelvin sign, the
+long s."""
 
 
 class InvalidRegex(Exception):
@@ -99,19 +107,22 @@ def _check_cost(pattern: str) -> int:
 
 
 def _weight(pattern: str) -> int:
-    """About the instructions of a compiled expression without its repetitions, at least. Raises
-    InvalidRegex if groups are nested too deep."""
+    """About the time to compile an expression without its repetitions, as bytes of a plain name
+    would take it. Raises InvalidRegex if groups are nested too deep."""
     weight = len(pattern.encode(errors="surrogatepass"))
     plain = _ESCAPED.sub("", pattern) if "\\" in pattern else pattern
     weight += sum(more * plain.count(char) for char, more in CHARACTER_WEIGHTS.items())
     weight += sum(more * pattern.count("\\" + char) for char, more in ESCAPE_WEIGHTS.items())
     if weight <= MAX_WEIGHT:
         _check_depth(pattern)
-    return weight * FOLDED_WEIGHT if _IGNORES_CASE.search(pattern) else weight
+    if not _IGNORES_CASE.search(pattern):
+        return weight
+    further = sum(more * pattern.count(char) for char, more in FOLDED_FURTHER.items())
+    return weight * FOLDED_WEIGHT + further
 
 
 _IGNORES_CASE: Final = re.compile(r"\(\?[a-zA-Z]*i")
-_ESCAPED: Final = re.compile(r"\\[^wdsWDS]")
+_ESCAPED: Final = re.compile(r"\\[^wdsWDSpP]")
 _GROUPS: Final = re.compile(r"[()]")
 
 

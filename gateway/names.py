@@ -104,6 +104,14 @@ def check_namespace(namespace: str) -> None:
             )
 
 
+def check_room(namespace: str) -> None:
+    """Raise :class:`InvalidName` unless a namespace leaves a character of Kafka's for a topic."""
+    if len(flat_prefix(namespace)) >= MAX_FLAT_LENGTH:
+        raise InvalidName(
+            f"'{namespace}' leaves none of Kafka's {MAX_FLAT_LENGTH} characters for a topic"
+        )
+
+
 def check_topic(topic: str) -> None:
     """Raise :class:`InvalidName` unless Kafka would accept ``topic``, length aside."""
     if topic in {"", ".", ".."}:

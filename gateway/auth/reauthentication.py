@@ -85,6 +85,15 @@ class Reauthentication(_Attempt):
         return authenticate_answer(version, outcome, lifetime)
 
 
+class RejectedReauthentication(_Attempt):
+    """A re-authentication by a mechanism that the listener does not have."""
+
+    user = ""
+
+    def __init__(self, before: Identity, began: float) -> None:
+        super().__init__(before, "", began)
+
+
 class PassThroughReauthentication(_Attempt):
     """A re-authentication on which the client's broker decides."""
 
@@ -127,3 +136,6 @@ class PassThroughReauthentication(_Attempt):
         if session is not None:
             self.identity, lifetime = session
         return authenticate_answer(version, answer.auth_bytes, lifetime)
+
+
+AnyReauthentication = Reauthentication | RejectedReauthentication | PassThroughReauthentication

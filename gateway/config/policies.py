@@ -21,7 +21,7 @@ from pydantic import (
 
 from gateway.config.policy_modes import Mode
 from gateway.config.security import StrictModel, namespace_path
-from gateway.names import MAX_FLAT_LENGTH, flat_prefix
+from gateway.names import InvalidName, check_room
 
 RANGE_KEYS = ("min.insync.replicas", "retention.ms", "retention.bytes")
 """Configs whose range may be written beside ``partitions``."""
@@ -54,10 +54,10 @@ def namespace_of(value: str) -> str:
     """Check that a tier path leaves room for a topic's name. Raises ValueError with one
     sentence."""
     namespace_path(value)
-    if len(flat_prefix(value)) >= MAX_FLAT_LENGTH:
-        raise ValueError(
-            f"'{value}' leaves none of Kafka's {MAX_FLAT_LENGTH} characters for a topic; shorten it"
-        )
+    try:
+        check_room(value)
+    except InvalidName as error:
+        raise ValueError(f"{error}; shorten it") from None
     return value
 
 

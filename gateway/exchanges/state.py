@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
-from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
+from gateway.auth.reauthentication import AnyReauthentication
 from gateway.brokers.login_exchange import Ask
 from gateway.decision import Denied
 from gateway.exchanges.share_session import (
@@ -146,7 +146,7 @@ class ConnectionState:
         self.heard: set[MemberKey] | None = None
         self.sought: dict[tuple[int, str], float] | None = None
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
-        self.reauth: Reauthentication | PassThroughReauthentication | None = None
+        self.reauth: AnyReauthentication | None = None
         self.reauth_began: float | None = None
 
     def stand_for(self, client: ConnectionState) -> None:

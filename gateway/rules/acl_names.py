@@ -118,7 +118,7 @@ def _topic(view: View, name: str) -> str:
     if from_tree is not None:
         if not from_tree:
             raise InvalidName(f"'{written}' is a mount; pattern type PREFIXED covers all in it")
-        return _checked(from_tree, written)
+        return checked_pattern(from_tree, written)
     if name == DELIMITER:
         raise InvalidName(f"'{DELIMITER}' names no namespace; '{WILDCARD}' stands for every topic")
     from_root = view.settings.mounts is None and name.startswith(DELIMITER)
@@ -131,10 +131,12 @@ def _topic(view: View, name: str) -> str:
         text = name.removeprefix(DELIMITER)
     else:
         text = _spelled(view, name.removeprefix(END_OF_NAMESPACE))
-    return _checked(text, written)
+    return checked_pattern(text, written)
 
 
-def _checked(text: str, name: str) -> str:
+def checked_pattern(text: str, name: str) -> str:
+    """The whole logical name ``text`` of a topic or namespace, or the beginning of a name, if an
+    ACL can have it. ``name`` is what the client wrote. Raises InvalidName."""
     namespace, _, rest = text.rpartition(DELIMITER)
     if namespace:
         check_namespace(namespace)

@@ -189,7 +189,7 @@ class Access:
 
     def topic_resource(self, spelled: bytes) -> Resource | None:
         """The resource of a topic name, even if it does not exist: the topic, or the namespace for
-        a name that ends in ``:``; None for a name that is not valid in this view.
+        a name that ends in ``:`` (legal: ``..``); None for a name that is not valid in this view.
 
         An alias stands for the main name of the moved topic, because the ACLs moved along. A link
         stands for itself.
@@ -197,7 +197,8 @@ class Access:
         pause_point()  # the name is parsed at each call
         view, text = self.view, spelled.decode(errors="replace")
         try:
-            path = view.namespace_named(text)
+            # Whether or not it exists, so that a denial does not tell.
+            path = view.namespace_named(text, existing=False)
             if path is not None:
                 return Resource(ResourceType.TOPIC, path, "")
             name = view.parse(text)

@@ -43,7 +43,7 @@ class ClosedView(View):
     def spell(self, flat: bytes) -> bytes | None:
         return None
 
-    def namespace_named(self, spelled: str) -> str | None:
+    def namespace_named(self, spelled: str, *, existing: bool = True) -> str | None:
         return None
 
     def directory_named(self, spelled: str) -> str | None:

@@ -78,12 +78,12 @@ class Names:
         """
         return spelling.parse(self.settings, self.snapshot, spelled)
 
-    def namespace_named(self, spelled: str) -> str | None:
+    def namespace_named(self, spelled: str, *, existing: bool = True) -> str | None:
         """The namespace that a name denotes; None for any other name. See ``spelling``.
 
         Raises :class:`gateway.names.InvalidName`.
         """
-        return spelling.parse_namespace(self.settings, self.snapshot, spelled)
+        return spelling.parse_namespace(self.settings, self.snapshot, spelled, existing=existing)
 
     def namespace_at(self, path: str) -> str | None:
         """The namespace at a path without a final delimiter, as for :meth:`namespace_named`; the

@@ -61,12 +61,15 @@ def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalNa
     return LogicalName(f"{home}{DELIMITER}{namespace}" if namespace else home, topic)
 
 
-def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> str | None:
+def parse_namespace(
+    settings: ViewSettings, snapshot: Snapshot, spelled: str, *, existing: bool = True
+) -> str | None:
     """The namespace that a name denotes; None for a name that denotes a topic.
 
     A name that ends in ``:`` always denotes a namespace, even one that does not exist. A legal
-    spelling (``org.apache..``) denotes a namespace only if the namespace exists. Raises
-    :class:`gateway.names.InvalidName` for a malformed path and for a path outside this view.
+    spelling (``org.apache..``) denotes a namespace only if the namespace exists. Unless
+    ``existing``, one from the root of a tree (``..la.org..``) always does: it can be no topic's.
+    Raises :class:`gateway.names.InvalidName` for a malformed path and for a path outside this view.
     """
     _check_length(spelled)
     written, spelled = spelled, with_colons(settings, spelled)
@@ -82,7 +85,7 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
     except InvalidName:
         return None
     namespace = name.namespace if name.topic == _ANY_TOPIC else ""
-    if settings.mounts is not None and namespace not in snapshot.namespaces:
+    if existing and settings.mounts is not None and namespace not in snapshot.namespaces:
         return None
     return namespace or None
 

@@ -54,6 +54,7 @@ FIELDS = [
 ]
 ALICE = Quota("User:alice", "org", 5_000, ("app-1", "app-2"), 1_700_000_000_000)
 LESS = replace(ALICE, bytes_per_second=10, clients=(), since=0)
+NOW = 2_000_000_000_000
 ORG = Namespace("org")
 
 
@@ -98,7 +99,7 @@ async def test_it_is_exported_and_imported(tmp_path: Path) -> None:
     path.write_text(text)
     imported = read_export(path)
     found = differences(Snapshot(), imported.entities, prune=False, now=1)
-    assert problems(Snapshot(), imported, found) == []
+    assert problems(Snapshot(), imported, found, NOW) == []
     assert (await commit(FakeCatalog(Snapshot()), found)).held == snapshot.held
     assert stale(Snapshot(), found) == []
 
@@ -112,7 +113,7 @@ def test_its_mistakes_are_told(tmp_path: Path) -> None:
     path.write_text(text)
     imported = read_export(path)
     found = differences(Snapshot(), imported.entities, prune=False, now=1)
-    (problem,) = problems(Snapshot(), imported, found)
+    (problem,) = problems(Snapshot(), imported, found, NOW)
     assert problem.text == "namespace 'org' does not exist; add it"
 
 

@@ -18,6 +18,7 @@ from gateway.catalog.entities import (
     Seeds,
     TopicEntry,
 )
+from gateway.catalog.schema.scram_bounds import MAX_ITERATIONS, MIN_ITERATIONS, MIN_SALT_BYTES
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName, parents
 
@@ -26,7 +27,7 @@ TIERS = st.text("abzAZ019.-", min_size=1, max_size=4) | st.sampled_from(
 )
 PATHS = st.lists(TIERS, min_size=1, max_size=3).map(":".join)
 TOPICS = st.text("abAB09._-", min_size=1, max_size=6).filter(lambda text: text not in {".", ".."})
-TIMES = st.integers(-(2**62), 2**62) | st.integers(0, 2**42)
+TIMES = st.integers(0, 10**15 - 1) | st.integers(0, 2**42)
 IDS = st.none() | st.binary(min_size=16, max_size=16)
 TEXT = st.text(max_size=12) | st.sampled_from(["60000", "compact,delete", "yes", "", " x: y #"])
 KEYS = st.sampled_from(["retention.ms", "cleanup.policy", "no", "1", "a.b"])
@@ -70,11 +71,14 @@ ACLS = st.builds(
     st.frozensets(ACL_ENTRIES, min_size=1, max_size=3),
 )
 CREDENTIALS = st.builds(
-    ScramCredential,
+    lambda user, mechanism, iterations, salt, keys: ScramCredential(
+        user, mechanism[0], iterations, salt, *(key[: mechanism[1]] for key in keys)
+    ),
     TEXT.filter(bool),
-    st.sampled_from(["SCRAM-SHA-256", "SCRAM-SHA-512"]),
-    st.integers(1, 2**31),
-    *(st.binary(max_size=8) for _ in range(3)),
+    st.sampled_from([("SCRAM-SHA-256", 32), ("SCRAM-SHA-512", 64)]),
+    st.integers(MIN_ITERATIONS, MAX_ITERATIONS),
+    st.binary(min_size=MIN_SALT_BYTES, max_size=20),
+    st.tuples(*(st.binary(min_size=64, max_size=64) for _ in range(2))),
 )
 METRICS = st.dictionaries(
     TEXT.filter(lambda text: bool(text) and ":" not in text),

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog.importing: the cluster's verdict on an import before it is committed."""
+"""gateway.commands.catalog.judging: the cluster's verdict on an import before it is committed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Bench:
     """A cluster whose catalog is lost, and the files of its former content."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        link = Link(LogicalName("team-a", "same"), "org..orders", bytes(15) + b"\1")
+        link = Link(LogicalName("team-a", "same"), "org..orders", bytes(15) + b"\2")
         self.was = sample().apply([CatalogFormat(3), link], 9)
         self.config = str(config_samples.write(directory))
         self.file, self.secrets = directory / "catalog.yaml", directory / "secrets.yaml"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from time import time
 from typing import Any
 
 import pytest
 
+from gateway.auth.mechanisms import Session
 from gateway.config.policies import PolicySettings
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.closing import TOO_MANY_LINGERING
@@ -24,6 +27,15 @@ from tests.session.pair import Pair, frames, request_frame, response_frame
 from tests.session.producing import batch, produce, produced
 from tests.session.test_changes import create
 from tests.session.test_session import heartbeat, heartbeat_response
+
+ALICE = Identity("User:alice", "ONE", time() + 3_600, "alice")
+
+
+class Renews(Accepts):
+    """A listener whose sessions end an hour later."""
+
+    def session(self, identity: Identity) -> Session:
+        return Session(replace(identity, expires=ALICE.expires), 3_600_000)
 
 
 async def test_a_change_is_answered_when_it_is_done() -> None:
@@ -108,8 +120,8 @@ async def test_work_that_no_answer_fits_ends_the_connection(
 async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None:
     """The connection's fate is decided after its response has been written."""
     pair = Pair()
-    pair.worker.sasl = {"test": Accepts()}
-    pair.session.state.identity = Identity("User:alice", "ONE")
+    pair.worker.sasl = {"test": Renews()}
+    pair.session.state.identity = ALICE
     connection, server, client = connected(pair)
     connection.data_received(handshake("ONE"))
     await settled()
@@ -127,8 +139,8 @@ async def test_a_re_authentication_is_applied_before_the_requests_behind_it() ->
     (KafkaChannel.maybeBeginServerReauthentication). So it does not depend on what came in one
     piece with the token before."""
     pair = Pair()
-    pair.worker.sasl = {"test": Accepts()}
-    pair.session.state.identity = Identity("User:alice", "ONE", user="alice")
+    pair.worker.sasl = {"test": Renews()}
+    pair.session.state.identity = ALICE
     connection, server, client = connected(pair)
     once = handshake("ONE") + authenticate(b"alice")
     connection.data_received(once + once + heartbeat(9))
@@ -136,7 +148,7 @@ async def test_a_re_authentication_is_applied_before_the_requests_behind_it() ->
     assert not server.reasons
     assert error_codes(client.taken()) == [0, 0, 34, 34]
     assert server.reauthentications == [(connection, True)]
-    assert pair.session.state.identity == Identity("User:alice", "ONE")
+    assert pair.session.state.identity == replace(ALICE, user=None)
     assert server.broker.taken()
     connection.broker_data(heartbeat_response(9))
     assert len(frames(client.taken())) == 1
@@ -152,8 +164,8 @@ async def test_a_re_authentication_is_applied_before_the_requests_behind_it() ->
 async def test_a_slow_re_authentication_and_another_behind_it() -> None:
     """When the first one is over, its second has passed: the second handshake begins anew."""
     pair = Pair()
-    pair.worker.sasl = {"test": Accepts()}
-    pair.session.state.identity = Identity("User:alice", "ONE", user="alice")
+    pair.worker.sasl = {"test": Renews()}
+    pair.session.state.identity = ALICE
     connection, _, client = connected(pair)
     connection.data_received(handshake("ONE"))
     await settled()

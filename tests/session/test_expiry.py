@@ -62,7 +62,7 @@ def handshake(correlation_id: int = 7) -> bytes:
 
 
 def test_the_end_is_reckoned_once() -> None:
-    assert end_of(ALICE) == NEVER
+    assert end_of(replace(ALICE, expires=None)) == NEVER
     before = monotonic()
     ends = end_of(Identity("User:alice", "ONE", time() + 60))
     assert before + 59 < ends < monotonic() + 61

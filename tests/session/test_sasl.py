@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from time import time
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from tests.auth.logins import Accepts, EchoExchange
 from tests.session.pair import Pair, frames, request_frame, response_frame
 
 ILLEGAL_SASL_STATE = 34
-ALICE = Identity("User:alice", "ONE", user="alice")
+ALICE = Identity("User:alice", "ONE", time() + 3_600, "alice")
 
 
 def authenticated(identity: Identity = ALICE) -> Pair:
@@ -40,6 +42,12 @@ def token(value: bytes, version: int = 2) -> bytes:
         messages.message_class("SaslAuthenticateRequest", version), auth_bytes=value
     )
     return request_frame("SaslAuthenticate", version, entity)
+
+
+def failure(pair: Pair) -> str | None:
+    """Why the connection ends behind its last response."""
+    reauth = pair.session.state.reauth
+    return None if reauth is None else reauth.failed
 
 
 def step(pair: Pair, value: bytes, version: int = 2) -> Any:
@@ -102,8 +110,20 @@ def test_what_cannot_be_told_ends_the_connection() -> None:
 
 
 def test_a_mechanism_that_is_not_listed() -> None:
-    answer = handshake(authenticated(), "GSSAPI")
+    pair = authenticated()
+    answer = handshake(pair, "GSSAPI")
     assert (int(answer.error_code), answer.mechanisms) == (33, ("ONE", "TWO"))
+    assert failure(pair) == "it chose a mechanism that is not enabled"
+    assert int(step(pair, b"alice").error_code) == ILLEGAL_SASL_STATE
+
+
+def test_a_session_that_lasts_as_long_as_its_connection() -> None:
+    """There is nothing to prolong, so brokers begin no re-authentication."""
+    pair = authenticated(replace(ALICE, expires=None))
+    answer = handshake(pair)
+    assert (int(answer.error_code), answer.mechanisms) == (ILLEGAL_SASL_STATE, ())
+    assert pair.session.state.reauth is None
+    assert int(step(pair, b"alice").error_code) == ILLEGAL_SASL_STATE
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -118,13 +138,14 @@ def test_bare_tokens_have_no_place_among_requests() -> None:
     assert pair.session.state.reauth is None
 
 
-def test_a_second_handshake_begins_nothing_anew() -> None:
+def test_a_second_handshake_ends_it() -> None:
     """Otherwise an exchange could be begun again and again without ever being finished."""
     pair = authenticated()
     handshake(pair)
     began = pair.session.state.reauth
     assert int(handshake(pair).error_code) == ILLEGAL_SASL_STATE
     assert pair.session.state.reauth is began
+    assert failure(pair) == "it sent another SaslHandshake"
 
 
 def test_a_token_without_a_handshake() -> None:

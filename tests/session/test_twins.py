@@ -14,13 +14,14 @@ from typing import Any, Final
 import pytest
 
 from tests.session.twin_exchanges import CASES, Asked, exchange
-from tests.session.twin_worlds import SETTINGS, TWINS, Twins
+from tests.session.twin_worlds import SETTINGS, TWINS, Twins, from_root
 
 SECONDS: Final = float(os.environ.get("TWINS_SECONDS", "0"))
 SEED: Final = int(os.environ.get("TWINS_SEED", "1"))
 GROUP, TOPIC = 3, 2
 CONFIGS_OF_GROUP, CLIENT_METRICS, BROKER, BROKER_LOGGER = 32, 16, 4, 8
 OWN: Final = ("team-a:orders", "team-a..orders", "plain", "team-a:new", "orders", "team-a:", "no:x")
+LEADING: Final = {"colon": ":", "legal": ".."}
 
 pytestmark = pytest.mark.usefixtures("alike_ids")
 
@@ -73,6 +74,19 @@ def test_worlds_in_which_the_asker_deletes_its_namespace(number: int) -> None:
         assert not differing(twins, {}, [deletion, asked])
 
 
+@pytest.mark.parametrize("spelling", ["colon", "legal"])
+@pytest.mark.parametrize("number", range(len(TWINS)), ids=[each.title for each in TWINS])
+def test_worlds_that_a_home_lets_the_asker_reach(number: int, spelling: str) -> None:
+    """With ``escape: true`` a name with a leading ``:`` (legal: ``..``) begins at the root."""
+    twins = TWINS[number]
+    settings = {"home": "team-a", "escape": True, "spelling": spelling}
+    topics = tuple(each for each in twins.from_root if each.startswith(LEADING[spelling]))
+    quoted = twins.topics[0].replace(":", "..")
+    groups = (*twins.groups, *from_root(twins.groups))
+    for asked in every_api(number, topics, groups, quoted):
+        assert not differing(twins, settings, [asked])
+
+
 def test_requests_at_random() -> None:
     """Several requests on the same connection, in any version, with any of the names."""
     random, until = Random(SEED), monotonic() + SECONDS
@@ -80,15 +94,20 @@ def test_requests_at_random() -> None:
     while tried < 150 or monotonic() < until:
         tried += 1
         twins, settings = random.choice(TWINS), random.choice(SETTINGS)
-        asked = [_at_random(random, twins) for _ in range(random.randint(1, 3))]
+        asked = [_at_random(random, twins, settings) for _ in range(random.randint(1, 3))]
         found = differing(twins, settings, asked)
         assert not found, f"after {tried} with TWINS_SEED={SEED}: {found}"
 
 
-def _at_random(random: Random, twins: Twins) -> Asked:
+def _at_random(random: Random, twins: Twins, settings: dict[str, Any]) -> Asked:
     api, version = random.choice(CASES)
-    topics = random.sample((*OWN, *twins.topics), random.randint(0, 3))
-    groups = random.sample(("app", "team-a..app", *twins.groups), random.randint(1, 2))
+    names: tuple[str, ...] = (*OWN, *twins.topics)
+    if "home" in settings and random.random() < 0.5:
+        names = from_root(names)
+    topics = random.sample(names, random.randint(0, 3))
+    groups = random.sample(
+        ("app", "team-a..app", *twins.groups, *from_root(twins.groups[:1])), random.randint(1, 2)
+    )
     quoted = random.choice(("", *(name for name in twins.topics if ":" not in name)))
     kind = TOPIC
     if "Acls" in api:

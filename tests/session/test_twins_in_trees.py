@@ -18,6 +18,7 @@ from tests.session.twin_trees import DEEP, LA, NY
 
 GROUP, TOPIC = 3, 2
 NODES: Final = (LA, NY)
+OWN: Final = ("team-a:orders", "plain", ":la:team-a:orders", "..la.team-a..orders", ":la:plain")
 
 pytestmark = pytest.mark.usefixtures("alike_ids")
 
@@ -62,7 +63,7 @@ async def test_requests_to_trees_at_random() -> None:
 
 def _at_random(random: Random, twins: TreeTwins) -> Asked:
     api, version = random.choice(CASES)
-    topics = random.sample(("team-a:orders", "plain", *twins.topics), random.randint(0, 4))
+    topics = random.sample((*OWN, *twins.topics), random.randint(0, 4))
     groups = random.sample(("app", "team-a..app", *twins.groups), random.randint(1, 2))
     kind = random.choice((TOPIC, TOPIC, GROUP)) if "Acls" in api else TOPIC
     quoted = random.choice(("", "", "hid..x", "x"))

@@ -149,7 +149,8 @@ def exchange(world: World, pair: Pair, asked: Asked) -> bytes:
 def _known(pair: Pair) -> Iterator[tuple[str, bytes]]:
     """The id of the client's own topic, unless it has deleted it, by every listener's spelling."""
     found = pair.facts.index.id_of(OWN.encode())
-    for spelled in ("team-a:orders", OWN, "orders") if found is not None else ():
+    spellings = ("team-a:orders", OWN, "orders", ":team-a:orders", f"..{OWN}")
+    for spelled in spellings if found is not None else ():
         yield spelled, found or b""
 
 

@@ -50,6 +50,7 @@ def names(path: str) -> tuple[str, ...]:
         f"/{slashed}/hid/x",
         f"..{legal}.hid..x",
         f":{path}:hid:",
+        f"..{legal}.hid..",
         f":{path}:x",
         f":{path}:shared:s",
         f":{path}:shared:new",
@@ -120,7 +121,10 @@ def _all() -> Iterator[TreeTwins]:
     more = replace(SHARES_AND_HAS, acls=(*SHARES, *bobs))
     yield _twins("the rights of others in another cluster", NY, SHARES_AND_HAS, more)
     own = [TreeWorld({LA: each}) for each in (World(), replace(HAS, namespaces=("team-a", "hid")))]
-    relative = ("hid:x", "hid..x", "hid:", ":la:hid:x", "..la.hid..x", ":la:hid:", "x")
+    relative = (
+        *("hid:x", "hid..x", "hid:", ":la:hid:x", "..la.hid..x", ":la:hid:", "x"),
+        *(":hid:x", "..hid..x", ":hid:", ":x", "..la..x", "..la.hid.."),
+    )
     ids = ("hid..app", "..la..hid..app", "hid:app")
     yield TreeTwins("the listener's own volume", own[0], own[1], relative, ids)
 

@@ -63,6 +63,7 @@ SHARED: Final = "shared..s"
 
 IDS: Final[Mapping[str, UUID]] = {
     **dict.fromkeys(("team-a:orders", OWN, "orders"), topic_id(1)),
+    **dict.fromkeys((":la:team-a:orders", "..la.team-a..orders"), topic_id(1)),
     ":ny:shared:s": topic_id(1_001),
     ":sf:shared:s": topic_id(4_001),
 }

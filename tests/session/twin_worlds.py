@@ -3,7 +3,7 @@ allowed everything in namespace ``team-a``, and some operations on ``plain`` top
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
@@ -75,6 +75,17 @@ class Twins:
     def worlds(self) -> tuple[World, World]:
         """Both worlds."""
         return self.one, self.other
+
+    @property
+    def from_root(self) -> tuple[str, ...]:
+        """The names of topics as a client writes them at a home that lets it reach the root."""
+        return from_root(self.topics)
+
+
+def from_root(names: Iterable[str]) -> tuple[str, ...]:
+    """Names with what leads out of a home before them, in both spellings: ``:hid:x`` and
+    ``..hid..x``."""
+    return tuple(f"{leading}{each}" for each in names for leading in (":", ".."))
 
 
 def name(namespace: str, topic: str) -> LogicalName:
@@ -161,6 +172,7 @@ SETTINGS: Final[tuple[dict[str, Any], ...]] = (
     {"spelling": "legal"},
     {"home": "team-a"},
     {"home": "team-a", "escape": True},
+    {"home": "team-a", "escape": True, "spelling": "legal"},
     {"list_namespaces": True},
 )
 """Settings of the client's listener."""

@@ -12,7 +12,12 @@ from time import monotonic
 from typing import Final
 
 from gateway.auth.messages import AUTHENTICATE, HANDSHAKE, handshake_answer, illegal_state, parse
-from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
+from gateway.auth.reauthentication import (
+    AnyReauthentication,
+    PassThroughReauthentication,
+    Reauthentication,
+    RejectedReauthentication,
+)
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work
@@ -30,19 +35,26 @@ MIN_INTERVAL: Final = 1.0
 def handshake(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Begin a re-authentication."""
+    """Begin a re-authentication, if the session ends before its connection: otherwise brokers begin
+    none (KafkaChannel.maybeBeginServerReauthentication). A handshake within a re-authentication, or
+    by a mechanism that is not enabled, ends the connection (SaslServerAuthenticator)."""
     version = _count_and_version(state, exchange)
     mechanism = parse(HANDSHAKE, version, buf[start:end]).mechanism
     listener = state.worker.sasl.get(state.source.listener)
-    if listener is None:
-        return Answer(handshake_answer(version, (), ILLEGAL_SASL_STATE))
-    now, latest = monotonic(), state.reauth_began
+    illegal = handshake_answer(version, (), ILLEGAL_SASL_STATE)
+    now, latest, reauth = monotonic(), state.reauth_began, state.reauth
     too_soon = latest is not None and now - latest < MIN_INTERVAL
-    if version < _FIRST_WITH_REQUESTS or state.reauth is not None or too_soon:
-        return Answer(handshake_answer(version, listener.names, ILLEGAL_SASL_STATE))
-    if mechanism not in listener.names:
-        return Answer(handshake_answer(version, listener.names, UNSUPPORTED_SASL_MECHANISM))
+    if listener is None:
+        return Answer(illegal)
+    if reauth is not None and not reauth.over:
+        return _failing(state, reauth, "it sent another SaslHandshake", illegal)
+    if version < _FIRST_WITH_REQUESTS or state.identity.expires is None or too_soon:
+        return Answer(illegal)
     state.reauth_began = now
+    if mechanism not in listener.names:
+        state.reauth = RejectedReauthentication(state.identity, now)
+        answer = handshake_answer(version, listener.names, UNSUPPORTED_SASL_MECHANISM)
+        return _failing(state, state.reauth, "it chose a mechanism that is not enabled", answer)
     through, ask = state.worker.pass_through.get(state.source.listener), state.ask_broker
     if through is not None and ask is not None:
         again = PassThroughReauthentication(through, state.identity, mechanism, now)
@@ -60,7 +72,7 @@ def authenticate(
     version = _count_and_version(state, exchange)
     token = parse(AUTHENTICATE, version, buf[start:end]).auth_bytes
     reauth = state.reauth
-    if reauth is None or reauth.over:
+    if reauth is None or reauth.over or isinstance(reauth, RejectedReauthentication):
         text = "SaslAuthenticate needs a SaslHandshake before it."
         return Answer(illegal_state(AUTHENTICATE, version, text))
 
@@ -72,13 +84,30 @@ def authenticate(
             if (work := reauth.work(token)) is not None:
                 await state.worker.verify(state.host, work)
             body = reauth.step(version, token)
-        if reauth.failed is not None and state.worker.failure_delay:
-            await asyncio.sleep(state.worker.failure_delay)
+        if reauth.failed is not None:
+            await _delay(state)
         if not body:
             raise Unanswerable(reauth.failed)
         return body
 
     return Work(run)
+
+
+def _failing(state: ConnectionState, reauth: AnyReauthentication, reason: str, body: bytes) -> Work:
+    """Fail a re-authentication with the response ``body``, behind which the connection ends."""
+
+    async def run() -> bytes:
+        reauth.failed = reason
+        await _delay(state)
+        return body
+
+    return Work(run)
+
+
+async def _delay(state: ConnectionState) -> None:
+    """Wait for as long as a failed login is answered later."""
+    if state.worker.failure_delay:
+        await asyncio.sleep(state.worker.failure_delay)
 
 
 def _count_and_version(state: ConnectionState, exchange: Exchange) -> int:

@@ -236,8 +236,8 @@ class Code(FieldType):
 
 class _Principal(FieldType):
     def of_file(self, value: Value) -> str:
-        kind, colon, name = value.text().partition(DELIMITER)
-        if not (kind and colon and name):
+        # As CreateAcls: Kafka takes "User:" too (SecurityUtils.parseKafkaPrincipal).
+        if DELIMITER not in value.text():
             value.reject("is no principal; write it like User:alice")
         return value.text()
 

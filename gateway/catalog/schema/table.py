@@ -48,20 +48,19 @@ from gateway.catalog.schema.field_types import (
     FieldType,
     OneOf,
 )
+from gateway.catalog.schema.file_checks import (
+    check_client_metrics,
+    check_credential,
+    check_entry,
+    check_home,
+    check_link,
+    check_path,
+    check_seeds,
+)
 from gateway.catalog.schema.kinds import Kind, Section
 from gateway.catalog.schema.shapes import Field, Records, Shape
 from gateway.catalog.schema.yaml_values import time_text
-from gateway.client_metrics_configs import WrongConfig
-from gateway.client_metrics_configs import check as check_configs
-from gateway.names import (
-    DELIMITER,
-    MAX_FLAT_LENGTH,
-    InvalidName,
-    check_namespace,
-    check_topic,
-    encode,
-    is_reserved,
-)
+from gateway.names import DELIMITER
 
 LINK_FORMAT: Final = 3
 """The catalog format from which on there are links."""
@@ -74,35 +73,6 @@ FREEZE_FORMAT: Final = 5
 
 METRICS_FORMAT: Final = 6
 """The catalog format from which on there are subscriptions of client metrics."""
-
-
-def _check_topic(entry: TopicEntry) -> None:
-    for name in entry.names:
-        encode(name)
-    check_topic(entry.flat)
-    if len(entry.flat) > MAX_FLAT_LENGTH or is_reserved(entry.flat):
-        raise InvalidName(f"'{entry.flat}' is no name that a topic can be stored by")
-
-
-def _check_link(link: Link) -> None:
-    encode(link.name)
-    check_topic(link.flat)
-    if len(link.flat) > MAX_FLAT_LENGTH or is_reserved(link.flat):
-        raise InvalidName(f"'{link.flat}' is no name that a topic can be stored by")
-
-
-def _check_client_metrics(one: ClientMetrics) -> None:
-    if one.namespace:
-        check_namespace(one.namespace)
-    elif one.name.startswith(DELIMITER):
-        raise InvalidName(f"'{one.name}' has an empty namespace")
-    if not one.configs:
-        raise InvalidName("a subscription without configs is none")
-    try:
-        check_configs(one.name.rpartition(DELIMITER)[2], one.configs)
-    except WrongConfig as error:
-        raise InvalidName(error.message.rstrip(".")) from None
-
 
 _ALIASES: Final = Records(
     Shape(Alias, [Field("name", NAME), Field("until", TIME), Field("topic_id", TOPIC_ID)]),
@@ -154,6 +124,7 @@ KINDS: Final[dict[str, Kind]] = {
             [Field("namespaces", TEXT_SET)],
             section=Section("seeded", "value"),
             title="list of namespaces that configuration files have made",
+            check=check_seeds,
             nothing=Seeds(frozenset()),
             added=1,
             removed=6,
@@ -212,7 +183,7 @@ KINDS: Final[dict[str, Kind]] = {
             ],
             section=Section("namespaces", "fields by key", always=True),
             resource=lambda one: one.path + DELIMITER,
-            check=lambda one: check_namespace(one.path),
+            check=check_path,
             nested=True,
             added=1,
             removed=6,
@@ -233,7 +204,7 @@ KINDS: Final[dict[str, Kind]] = {
             section=Section("topics", "list", always=True, order=lambda one: (one.name, one.flat)),
             title="topic stored as {0}",
             resource=lambda one: str(one.name),
-            check=_check_topic,
+            check=check_entry,
         ),
         Kind(
             Link,
@@ -247,7 +218,7 @@ KINDS: Final[dict[str, Kind]] = {
             section=Section("links", "list", order=lambda one: one.name),
             title="link {0}",
             resource=lambda one: str(one.name),
-            check=_check_link,
+            check=check_link,
             added=3,
             removed=4,
         ),
@@ -271,6 +242,7 @@ KINDS: Final[dict[str, Kind]] = {
             ],
             section=Section("scram", "list"),
             title="{0} credential of {1}",
+            check=check_credential,
             added=3,
             removed=4,
         ),
@@ -279,7 +251,7 @@ KINDS: Final[dict[str, Kind]] = {
             [Field("principal", TEXT), Field("namespace", NAMESPACE)],
             section=Section("homes", "value by key"),
             title="home of {0}",
-            check=lambda one: check_namespace(one.namespace),
+            check=check_home,
             removed=7,
         ),
         Kind(
@@ -291,7 +263,7 @@ KINDS: Final[dict[str, Kind]] = {
             level=METRICS_FORMAT,
             section=Section("client_metrics", "value by key"),
             title="client metrics {0}",
-            check=_check_client_metrics,
+            check=check_client_metrics,
             added=3,
             removed=4,
         ),

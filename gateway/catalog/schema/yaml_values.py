@@ -35,6 +35,12 @@ _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 
+MAX_TIME: Final = 10**15 - 1
+"""The latest time that a request can set: milliseconds since the epoch, in 15 digits."""
+
+MAX_NUMBER: Final = (1 << 31) - 1
+"""The largest number of a field: no request has a larger one (int32)."""
+
 
 class BadValue(Exception):
     """A value that does not belong there; ``problem`` names its key and line."""
@@ -119,11 +125,11 @@ class Value:
         self.reject("must be text; put it in quotes")
 
     def number(self) -> int:
-        """A whole number, in decimal digits, of 64 bits."""
+        """A whole number, in decimal digits, from 0 to :data:`MAX_NUMBER`."""
         text = self.plain()
-        if self._is("int") and _WHOLE.fullmatch(text):
-            return self._of_64_bits(text)
-        self.reject("must be a whole number; write it without quotes")
+        if not (self._is("int") and _WHOLE.fullmatch(text)):
+            self.reject("must be a whole number; write it without quotes")
+        return self._within(text, MAX_NUMBER, f"must be 0 to {MAX_NUMBER:,}; correct it")
 
     def flag(self) -> bool:
         """``true`` or ``false``."""
@@ -133,16 +139,18 @@ class Value:
 
     def time(self) -> int:
         """Milliseconds since the epoch, from ISO 8601 (UTC, unless it has an offset) or such a
-        number."""
-        text = self.plain()
+        number; at most :data:`MAX_TIME`."""
+        text, wrong = self.plain(), "is a time before 1970 or after the year 33,000; correct it"
         if _WHOLE.fullmatch(text):
-            return self._of_64_bits(text)
+            return self._within(text, MAX_TIME, wrong)
         try:
             time = datetime.datetime.fromisoformat(text)
         except ValueError:
             self.reject("is no time; write it like 2026-12-01T10:00:00Z")
         if time.tzinfo is None:
             time = time.replace(tzinfo=datetime.UTC)
+        if time < _EPOCH:
+            self.reject(wrong)
         return (time - _EPOCH) // _MILLISECOND
 
     def plain(self) -> str:
@@ -151,11 +159,11 @@ class Value:
             return str(self._node.value)
         self.reject("must be one value, not a list or keys of its own")
 
-    def _of_64_bits(self, text: str) -> int:
+    def _within(self, text: str, most: int, wrong: str) -> int:
         # Python fails to read thousands of digits.
-        if len(text) <= 20 and -(1 << 63) <= (number := int(text)) < 1 << 63:
+        if len(text) <= 20 and 0 <= (number := int(text)) <= most:
             return number
-        self.reject("is beyond 64 bits; correct it")
+        self.reject(wrong)
 
     def _is(self, tag: str) -> bool:
         return isinstance(self._node, ScalarNode) and self._node.tag == f"{TAGS}{tag}"

@@ -33,7 +33,7 @@ from gateway.commands.catalog.as_requested import Held, not_requestable
 from gateway.commands.catalog.file import Imported, exported, main_kinds
 from gateway.commands.output import counted
 from gateway.config.errors import Problem
-from gateway.names import DELIMITER, LogicalName, parents
+from gateway.names import DELIMITER, parents
 
 _SEEDS: Final[Key] = ("seeds", "")
 _FORMAT: Final[Key] = ("format", "")
@@ -85,29 +85,29 @@ def differences(
     return sorted(found, key=_order)
 
 
-def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]) -> list[Problem]:
-    """The reasons why a catalog cannot be brought to that state; empty if it can."""
+def problems(
+    snapshot: Snapshot, imported: Imported, found: Sequence[Difference], now: int
+) -> list[Problem]:
+    """The reasons why a catalog cannot be brought to that state; empty if it can. ``now`` is in
+    milliseconds since the epoch."""
     level, problems = imported.catalog_format, []
     if level > snapshot.format:
         text = f"is {level}, and this catalog has {snapshot.format}; raise it first: "
         text += f"kafka-gateway catalog upgrade --format {level}"
         problems.append(imported.problem(_FORMAT, text))
     result = snapshot.apply([one.change for one in found], snapshot.version + 1)
-    holders: dict[LogicalName, list[str]] = {}
-    for entry in result.topics.values():
-        holders.setdefault(entry.name, []).append(entry.flat)
-    held = Held(result)
+    held = Held(result, now)
     for one in found:
         if one.after is not None:
             reasons = not_requestable(one.after, held)
-            problems += [imported.problem(one.key, text) for text in reasons]
+            problems += [imported.problem(one.key, text, config) for text, config in reasons]
         match one.after:
             case Namespace() as namespace:
                 texts = _namespace_problems(snapshot, result, namespace)
             case TopicEntry() as entry:
-                texts = _topic_problems(result, entry, holders[entry.name])
+                texts = _topic_problems(result, entry)
             case Link() as link:
-                texts = _link_problems(snapshot, result, link, holders.get(link.name, ()))
+                texts = _link_problems(snapshot, result, link)
             case ClientMetrics() as metrics:
                 texts = _client_metrics_problems(snapshot, result, metrics)
             case None:
@@ -167,14 +167,11 @@ def _namespace_problems(
             yield f"has settings that make no sense: {reason}"
 
 
-def _topic_problems(result: Snapshot, entry: TopicEntry, holders: Sequence[str]) -> Iterator[str]:
+def _topic_problems(result: Snapshot, entry: TopicEntry) -> Iterator[str]:
     tiers = parents(entry.name.namespace)
     missing = [tier for tier in tiers if tier not in result.namespaces]
     if missing:
         yield f"namespace '{missing[0]}' of '{entry.name}' does not exist; add it"
-    others = [flat for flat in holders if flat != entry.flat]
-    if others:
-        yield f"'{entry.name}' is the name of the topic stored as '{others[0]}'; choose another"
 
 
 def _missing_namespaces(result: Snapshot, entity: Entity) -> Iterator[str]:
@@ -183,9 +180,7 @@ def _missing_namespaces(result: Snapshot, entity: Entity) -> Iterator[str]:
             yield f"namespace '{getattr(entity, field.name)}' does not exist; add it"
 
 
-def _link_problems(
-    snapshot: Snapshot, result: Snapshot, link: Link, holders: Sequence[str]
-) -> Iterator[str]:
+def _link_problems(snapshot: Snapshot, result: Snapshot, link: Link) -> Iterator[str]:
     if snapshot.format < LINK_FORMAT:
         yield (
             f"links need catalog format {LINK_FORMAT}, and this catalog has {snapshot.format};"
@@ -194,8 +189,6 @@ def _link_problems(
     missing = [tier for tier in parents(link.name.namespace) if tier not in result.namespaces]
     if missing:
         yield f"namespace '{missing[0]}' of '{link.name}' does not exist; add it"
-    if holders:
-        yield f"'{link.name}' is the name of the topic stored as '{holders[0]}'; choose another"
     if not link.gone and link.flat not in result.topics:
         yield f"'{link.name}' leads to '{link.flat}', which is not among the topics; add it"
 

@@ -143,6 +143,8 @@ def read_export(path: Path) -> Imported:
         fields = _of_known_format(root, "catalog_format", *_OF_NAMESPACES, *main_kinds())
         level = required(root, fields, "catalog_format")
         imported = Imported(path, level.number())
+        if not imported.catalog_format:
+            level.reject("is 0, and the first is 1; correct it")
         _read_head_of_namespaces(imported, fields)
     except BadValue as error:
         raise ConfigError(path, [error.problem]) from None

@@ -6,20 +6,15 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from gateway.catalog.entities import Change, Entity, Namespace, ResourceAcls, key_of
+from gateway.catalog.entities import Change, Entity, Namespace, ResourceAcls
 from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
-from gateway.changes.base.broker import validate_configs
 from gateway.changes.base.context import Context
-from gateway.changes.base.rejected import Rejected
-from gateway.changes.namespaces.captured_ids import captured_ids
-from gateway.changes.namespaces.create_namespaces import captured_by
 from gateway.commands import backend
 from gateway.commands.actions import reject_flags
 from gateway.commands.catalog.carried_policies import CarriedPolicies
@@ -47,12 +42,12 @@ from gateway.commands.catalog.file import (
     read_secrets,
     secret_kinds,
 )
+from gateway.commands.catalog.judging import judged, lost_topics
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.output import Output, Progress, confirmed, counted, shortened
 from gateway.commands.output_files import check_free
-from gateway.config.errors import ConfigError, Problem
+from gateway.config.errors import ConfigError
 from gateway.config.models import Config
-from gateway.names import decode, flat_prefix
 
 BATCH: Final = 500
 """Changes that are committed together."""
@@ -107,13 +102,14 @@ async def _wanted_changes(
             imported, left_out = carried(imported, under, snapshot.namespaces)
             within = partial(_may_be_removed, snapshot=snapshot, under=under, below=below)
             reasons = too_long(imported)
-        changes = _changes(snapshot, imported, options, within)
-        reasons += problems(snapshot, imported, changes)
+        now = time.time_ns() // 1_000_000
+        changes = _changes(snapshot, imported, options, within, now)
+        reasons += problems(snapshot, imported, changes, now)
         if not reasons:
             context = Context(found.catalog, found.cluster, found.admin)
             reasons = await judged(context, imported, changes, adopt=options.adopt_existing)
             if is_carried(imported, options) and options.prune:
-                reasons += await _lost_topics(context, imported, changes)
+                reasons += await lost_topics(context, imported, changes)
     if reasons:
         raise ConfigError(imported.path, reasons)
     return changes, left_out
@@ -136,13 +132,13 @@ def _changes(
     imported: Imported,
     options: argparse.Namespace,
     within: Callable[[Entity], bool],
+    now: int,
 ) -> list[Difference]:
     kinds = set(main_kinds().values())
     if options.secrets_from is not None:
         kinds |= set(secret_kinds().values())
     if options.no_acls:
         kinds.discard(KINDS[ResourceAcls.KIND])
-    now = time.time_ns() // 1_000_000
     wanted = imported.entities
     return differences(snapshot, wanted, prune=options.prune, now=now, kinds=kinds, within=within)
 
@@ -202,125 +198,3 @@ def _decide(batch: Sequence[Difference], unchanged: Sequence[Difference]) -> Dec
         return [one.change for one in batch]
 
     return decide
-
-
-async def judged(
-    context: Context, imported: Imported, found: Sequence[Difference], *, adopt: bool
-) -> list[Problem]:
-    """The reasons why these differences must not be committed; empty if they may be.
-
-    The differences start from the snapshot of the context's catalog. If ``adopt``, new namespaces
-    may take over the topics, groups and transactional ids whose names fall in them. Raises OSError
-    if no broker responds, and Unavailable if a broker does not list its groups.
-    """
-    snapshot = context.catalog.snapshot
-    result = snapshot.apply([one.change for one in found], snapshot.version + 1)
-    changed = [one.after for one in found if isinstance(one.after, Namespace)]
-    made = {one.path for one in changed if one.path not in snapshot.namespaces}
-    async with Progress("asking the brokers about the configs of namespaces") as progress:
-        reasons = await _config_problems(context, imported, result, changed, progress)
-    if made:
-        await context.cluster.refresh()
-        reasons += _capture_problems(context, imported, result, made, adopt=adopt)
-        reasons += [] if adopt else await _id_problems(context, imported, made)
-    return reasons
-
-
-async def _config_problems(
-    context: Context,
-    imported: Imported,
-    result: Snapshot,
-    changed: Sequence[Namespace],
-    progress: Progress,
-) -> list[Problem]:
-    problems_found = []
-    good: set[frozenset[tuple[str, str]]] = {frozenset()}
-    for number, one in enumerate(changed):
-        progress.text = f"{number:,} of {len(changed):,}"
-        inherited = result.effective_configs(one.path)
-        effective = {key: value for key, (value, _) in inherited.items()}
-        if not one.configs or frozenset(effective.items()) in good:
-            continue
-        denied = await validate_configs(context, effective)
-        if denied is None:
-            good.add(frozenset(effective.items()))
-            continue
-        key, message = await _culprit(context, one.configs, denied.message)
-        text = f"{message.rstrip('.')}, says the broker of namespace '{one.path}'; correct it"
-        problems_found.append(imported.problem(key_of(one), text, key))
-    return problems_found
-
-
-async def _culprit(context: Context, configs: Mapping[str, str], message: str) -> tuple[str, str]:
-    """The key that the broker rejects by itself, and the reason; ``""`` if the broker rejects
-    only all configs together."""
-    for key, value in configs.items():
-        denied = await validate_configs(context, {key: value})
-        if denied is not None:
-            return key, denied.message
-    return "", message
-
-
-def _capture_problems(
-    context: Context, imported: Imported, result: Snapshot, made: Set[str], *, adopt: bool
-) -> Iterator[Problem]:
-    flats: defaultdict[str, list[bytes]] = defaultdict(list)
-    for flat in context.cluster.index.names():
-        tier = result.folds_into(flat.decode())
-        if tier is not None and tier in made:
-            flats[tier].append(flat)
-    step = "--adopt-existing makes them its own"
-    if adopt:
-        step = "give them an entry in 'topics', with 'flat' and a 'name' in it"
-    for path, inside in sorted(flats.items()):
-        captured = captured_by(result, [path], inside)
-        if adopt:
-            captured = [flat for flat in captured if decode(flat).namespace != path]
-        if captured:
-            text = f"would take over existing topics: {shortened(captured)}; {step}"
-            yield imported.problem(("namespace", path), text)
-
-
-async def _id_problems(context: Context, imported: Imported, made: Set[str]) -> list[Problem]:
-    prefixes = tuple(map(flat_prefix, made))
-    versions = context.cluster.api_versions
-    try:
-        ids = await context.ids.beginning(context.admin, versions, prefixes)
-    except Rejected as rejected:
-        raise Unavailable(rejected.why.message) from None
-    kinds = (("groups", ids.groups), ("transactional ids", ids.transactional))
-    return [
-        imported.problem(
-            (Namespace.KIND, path),
-            f"would take over existing {kind}: {shortened(inside)}; --adopt-existing makes them"
-            " its own",
-        )
-        for kind, listed in kinds
-        for path, inside in sorted(captured_ids(made, listed).items())
-    ]
-
-
-async def _lost_topics(
-    context: Context, imported: Imported, found: Sequence[Difference]
-) -> list[Problem]:
-    """A problem for each namespace that would be removed while it has topics, because the topics
-    would be left behind in the default namespace."""
-    gone = {one.key[1] for one in found if one.after is None and one.key[0] == Namespace.KIND}
-    if not gone:
-        return []
-    await context.cluster.refresh()
-    inside: defaultdict[str, list[bytes]] = defaultdict(list)
-    for flat in context.cluster.index.names():
-        tier = context.catalog.snapshot.folds_into(flat.decode())
-        if tier is not None and tier in gone:
-            inside[tier].append(flat)
-    return [
-        imported.problem(
-            (Namespace.KIND, path),
-            f"namespace '{path}' would be removed, and topics are in it: {shortened(captured)};"
-            f" delete them first (kafka-gateway topics --delete --namespace {path} --recursive),"
-            " or keep it in the file",
-        )
-        for path in sorted(inside)
-        if (captured := captured_by(context.catalog.snapshot, [path], inside[path]))
-    ]

@@ -27,7 +27,8 @@ from gateway.commands.catalog.file import (
     read_secrets,
     secret_kinds,
 )
-from gateway.commands.catalog.importing import confirm, judged
+from gateway.commands.catalog.importing import confirm
+from gateway.commands.catalog.judging import judged
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.output import Output, Progress
 from gateway.config.errors import ConfigError
@@ -74,7 +75,7 @@ async def _wanted(config: Config, imported: Imported) -> list[Difference]:
         kinds = {*main_kinds().values(), *secret_kinds().values()}
         now = time.time_ns() // 1_000_000
         found = differences(raised, imported.entities, prune=False, now=now, kinds=kinds)
-        reasons = problems(raised, imported, found)
+        reasons = problems(raised, imported, found, now)
         if not reasons:
             context = Context(opened.catalog, opened.cluster, opened.admin)
             # The topics of a namespace were its own before the catalog was lost.

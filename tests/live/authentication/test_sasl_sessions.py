@@ -21,10 +21,10 @@ from tests.pace import Pace
 Names = Callable[[str], str]
 
 AT_ONCE = 1.0
-BETWEEN_SECONDS = 1.1
-"""Seconds between two re-authentications: a broker takes the second one for an ordinary request
-within a second (KafkaChannel: MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 """Seconds, on an idle machine, within which an ended right stops the operations it allowed."""
+
+BETWEEN = 1.1
+"""Seconds after which a connection may begin another re-authentication, as at a broker."""
 
 CLOCKS = 0.1
 """Seconds by which a wall clock may differ from a monotonic clock."""
@@ -141,7 +141,7 @@ def test_a_session_is_prolonged(secured: SecuredGateway) -> None:
                 lifetime = told.session_lifetime.total_seconds()
                 assert (told.error_code, lifetime) == (0, SHORT_SECONDS)
                 assert sasl.is_served(wire)
-                time.sleep(BETWEEN_SECONDS)
+                time.sleep(BETWEEN)
 
     clients.together(check, MECHANISMS)
 
@@ -164,14 +164,14 @@ def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway) -> None:
 def test_a_session_stays_whose_it_is(
     secured: SecuredGateway, pace: Pace, mechanism: str, user: str, told: str
 ) -> None:
-    with inside(secured.sasl, "PLAIN") as wire:
+    with inside(secured.short, "PLAIN") as wire:
         wire.ask("SaslHandshake", 1, mechanism=mechanism)
         answer = sasl.prove(wire, "PLAIN", user)
         assert int(answer.error_code) == SASL_AUTHENTICATION_FAILED
         assert told in answer.error_message
         address = wire.local_address
         assert sasl.seconds_to_end(wire) < pace.stretched(AT_ONCE)
-    secured.process.wait_for_log(f"{address} on sasl: re-authentication failed: ")
+    secured.process.wait_for_log(f"{address} on short: re-authentication failed: ")
 
 
 def test_where_nobody_is_asked(secured: SecuredGateway) -> None:
