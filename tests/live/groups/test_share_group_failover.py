@@ -38,6 +38,9 @@ BEFORE: Final = 40
 PACE: Final = {"max.poll.records": "5"}
 PREFIX: Final = "team-a.."
 
+FAILOVER_SECONDS: Final = 2 * clients.SECONDS
+"""Direct it takes a minute on a busy machine: a new leader, and the ends of locks."""
+
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KafkaCluster]:
@@ -100,7 +103,7 @@ def test_a_broker_that_is_killed(
             assert len(workers.values(name, "accept")) < len(VALUES), "it was over before"
         for name in places:
             group, flat = f"{prefixes[name]}{groups[name]}", f"{prefixes[name]}{topic}"
-            share_workers.await_done(kafka, group, flat)
+            share_workers.await_done(kafka, group, flat, FAILOVER_SECONDS)
     kafka.restart_broker(failing)
     for name in places:
         outcome = workers.outcome(name)

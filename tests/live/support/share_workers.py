@@ -173,10 +173,12 @@ def lag(kafka: KafkaCluster, group: str, topic: str) -> int:
     return -1
 
 
-def await_done(kafka: KafkaCluster, group: str, topic: str) -> None:
+def await_done(
+    kafka: KafkaCluster, group: str, topic: str, seconds: float = clients.SECONDS
+) -> None:
     """Wait until brokers have every record of partition 0 as acknowledged."""
     what = f"every record of {topic} acknowledged in {group}"
-    wait_until(lambda: lag(kafka, group, topic) == 0, what, clients.SECONDS)
+    wait_until(lambda: lag(kafka, group, topic) == 0, what, seconds)
 
 
 def produce(servers: str, topic: str, values: list[str]) -> None:
