@@ -76,8 +76,9 @@ def test_what_a_produce_passes_is_what_the_page_says() -> None:
 
 
 def test_a_produce_passes_no_more_files_than_this() -> None:
-    """It passed 22 in November 2026: each one more is a file that a newcomer has to know."""
-    assert len(walk.passed()) <= 22
+    """It passed 22 in November 2026, and 23 since what reads a header stands with what streams:
+    each one more is a file that a newcomer has to know."""
+    assert len(walk.passed()) <= 23
 
 
 def _is_package(path: Path) -> bool:
