@@ -54,6 +54,14 @@ ENDPOINTS = {
         "org.apache.kafka:connect-mirror-client:3.9.1",
         "org.slf4j:slf4j-simple:1.7.36",
     ),
+    # Clients of old versions: the first that a broker of Kafka 4 serves, and the last of 2 and 3.
+    **{
+        f"clients-{version}": (
+            f"org.apache.kafka:kafka-clients:{version}",
+            "org.slf4j:slf4j-simple:1.7.36",
+        )
+        for version in ("2.1.1", "2.8.2", "3.9.1")
+    },
     # Kafka Streams, with stores in memory alone.
     "streams": (
         "org.apache.kafka:kafka-streams:4.3.1",
