@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from devkit.broker import KafkaCluster
 from tests.live.support import clients, java_tools
 
+Names = Callable[[str], str]
+
 TOOLS: Final = "org.apache.kafka.tools"
 API_VERSIONS = f"{TOOLS}.BrokerApiVersionsCommand"
+COMPATIBILITY = f"{TOOLS}.ClientCompatibilityTest"
 CLUSTER = f"{TOOLS}.ClusterTool"
 DELEGATION_TOKENS = f"{TOOLS}.DelegationTokenCommand"
 
@@ -81,3 +85,26 @@ def test_kafka_delegation_tokens(home_a: str, tmp_path: Path) -> None:
         )
         assert ended.returncode == 1
         assert "UnsupportedVersionException" in ended.stdout + ended.stderr
+
+
+def test_kafkas_own_compatibility_test(home_a: str, kafka: KafkaCluster, unique: Names) -> None:
+    """The program by which Kafka's system tests find whether a cluster has what clients expect."""
+    topic = unique("compatible")
+    expected = {
+        "offsets-for-times-supported": True,
+        "cluster-id-supported": True,
+        "expect-record-too-large-exception": False,
+        "create-topics-supported": True,
+        "describe-configs-supported": True,
+        "idempotent-producer-supported": True,
+        "describe-acls-supported": True,  # rejected, as at a broker without an authorizer
+    }
+    options = [word for name, value in expected.items() for word in (f"--{name}", str(value))]
+    ended = []
+    for servers in (home_a, kafka.bootstrap_servers):
+        clients.create(servers, topic)
+        clients.await_led(servers, topic)
+        asked = ["--topic", topic, "--num-cluster-nodes", "1", *options]
+        ended.append(java_tools.attempt(COMPATIBILITY, servers, *asked))
+
+    assert [each.returncode for each in ended] == [0, 0]
