@@ -106,5 +106,4 @@ def test_kafkas_own_compatibility_test(home_a: str, kafka: KafkaCluster, unique:
         clients.await_led(servers, topic)
         asked = ["--topic", topic, "--num-cluster-nodes", "1", *options]
         ended.append(java_tools.attempt(COMPATIBILITY, servers, *asked))
-
-    assert [each.returncode for each in ended] == [0, 0]
+    assert [each.returncode for each in ended] == [0, 0], ended
