@@ -47,6 +47,7 @@ LONGEST = (
     "tests/live/tree/test_groups.py",
     "tests/live/tree/test_isolation.py",
     "tests/live/clients/test_java_versions.py",
+    "tests/live/clients/test_schema_registry.py",
     "tests/live/clients/test_spark.py",
     "tests/live/clients/test_go_clients.py",
     "tests/live/clients/test_tools_beside_direct.py",

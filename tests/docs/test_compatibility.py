@@ -10,6 +10,7 @@ import pytest
 from devkit.maven import ENDPOINTS
 from devkit.npm import KAFKAJS
 from tests.docs import kip_rows, markdown
+from tests.live.clients.test_schema_registry import APICURIO
 
 ROWS = markdown.table(markdown.read("docs/compatibility.md"), "tool")
 KAFKA = ENDPOINTS["kafka"][0].rpartition(":")[2]
@@ -36,6 +37,14 @@ def test_every_row_names_a_test_that_is_there(row: list[str]) -> None:
 def test_the_versions_are_those_of_the_tests() -> None:
     assert f"org.apache.kafka:kafka-streams:{KAFKA}" in ENDPOINTS["streams"]
     assert len(GO_CLIENTS) == 3
-    ours = {KAFKA, KAFKAJS.version, SPARK, *OLD_CLIENTS, *GO_CLIENTS, *map(version, PACKAGES)}
+    ours = {
+        KAFKA,
+        APICURIO.version,
+        KAFKAJS.version,
+        SPARK,
+        *OLD_CLIENTS,
+        *GO_CLIENTS,
+        *map(version, PACKAGES),
+    }
     named = {found for row in ROWS for found in re.findall(r"\b\d+\.\d+\.\d+\b", row[0])}
     assert named == ours
