@@ -166,13 +166,16 @@ def start_java(
     return ManagedProcess(main_class.rpartition(".")[2], command, log_path)
 
 
-def compile_java(source: Path, jar_set: str = "kafka") -> Path:
+def compile_java(source: Path, jar_set: str = "kafka", parts: Sequence[Path] = ()) -> Path:
     """Compile a source file against a set of archives; returns the directory of its classes.
 
-    The compiler is ecj, which runs on a JRE. Compiled classes are cached by the content of the
-    source. Raises JavaError with the compiler's output.
+    ``parts`` are further sources of the same program. The compiler is ecj, which runs on a JRE.
+    Compiled classes are cached by the content of the sources. Raises JavaError with the compiler's
+    output.
     """
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    sources = [source, *parts]
+    content = b"".join(path.read_bytes() for path in sources)
+    digest = hashlib.sha256(content).hexdigest()[:16]
     target = cache_dir() / "classes" / f"{source.stem}-{digest}"
     if target.is_dir():
         return target
@@ -181,7 +184,8 @@ def compile_java(source: Path, jar_set: str = "kafka") -> Path:
     unfinished = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     class_path = os.pathsep.join(map(str, jars(jar_set)))
     # 17 is the oldest Java that may run it. Not --release, because ecj's needs a JDK.
-    options = ["-17", "-proc:none", "-cp", class_path, "-d", str(unfinished), str(source)]
+    options = ["-17", "-proc:none", "-cp", class_path, "-d", str(unfinished)]
+    options += map(str, sources)
     compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
     command = java_command(compiler, options, jar_set="ecj")
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

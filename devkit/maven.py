@@ -12,6 +12,8 @@ import gc
 import hashlib
 import logging
 import sys
+import tarfile
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -54,6 +56,14 @@ ENDPOINTS = {
         "org.apache.kafka:connect-mirror-client:3.9.1",
         "org.slf4j:slf4j-simple:1.7.36",
     ),
+    # Clients of old versions: the first that a broker of Kafka 4 serves, and the last of 2 and 3.
+    **{
+        f"clients-{version}": (
+            f"org.apache.kafka:kafka-clients:{version}",
+            "org.slf4j:slf4j-simple:1.7.36",
+        )
+        for version in ("2.1.1", "2.8.2", "3.9.1")
+    },
     # Kafka Streams, with stores in memory alone.
     "streams": (
         "org.apache.kafka:kafka-streams:4.3.1",
@@ -220,6 +230,41 @@ def _fetch(context: MavenContext, jar: Jar) -> int:
         problem = f"its SHA-256 is {_sha256(jar.path)}, the lock file says {jar.sha256}"
         jar.path.unlink()
     raise MavenError(f"{jar.coordinate}: not fetched in {_TRIES} tries: {problem}")
+
+
+def unpacked(archive: Jar, classifier: str) -> Path:
+    """The directory of an unpacked ``.tar.gz`` of a project, fetched if it is missing.
+
+    Raises MavenError if it cannot be fetched, or has another hash.
+    """
+    import requests
+
+    target = _repository() / "unpacked" / archive.sha256[:16]
+    with one_at_a_time("maven"):
+        if not target.is_dir():
+            target.parent.mkdir(exist_ok=True, parents=True)
+            project = _context().project(archive.group, archive.artifact)
+            with (
+                _left_open(),
+                _certificates_of_the_system(),
+                progress(f"fetching {archive.coordinate} from Maven Central"),
+            ):
+                found = project.at_version(archive.version).artifact(classifier, "tar.gz")
+                try:
+                    path = found.resolve()
+                except (OSError, RuntimeError, requests.RequestException) as error:
+                    raise MavenError(f"{archive.coordinate}: not fetched: {error}") from error
+            if _sha256(path) != archive.sha256:
+                path.unlink()
+                raise MavenError(f"{archive.coordinate}: it has another SHA-256")
+            with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+                made = Path(temporary, "made")
+                with tarfile.open(path) as packed:
+                    packed.extractall(made, filter="data")
+                # Renamed when complete: a directory of this name is not checked again.
+                made.rename(target)
+            path.unlink()
+    return target
 
 
 def _context() -> MavenContext:

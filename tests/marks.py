@@ -18,6 +18,7 @@ LONG: Final = {
     "builds": "it compiles, or builds and installs wheels or programs",
     "kills": "it kills, hangs, restarts or outwaits processes, sessions or connections",
     "brokers": "it needs three brokers or more, or MirrorMaker, Connect or Spark beside Kafka",
+    "versions": "it runs a program with each of several versions of a client",
     "measures": "it lets the bench measure gateways, one load after the other",
     "searches": "it searches at random",
     "spark": "it makes Spark plan a whole report, or several batches in turn, or start anew",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tarfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -120,3 +121,44 @@ def test_what_jgo_leaves_open_is_collected_before_another_test_runs(
     monkeypatch.setattr(maven, "_fetch_all", fetch_all)
     assert maven.jars("open") == (_JAR.path,)
     assert collected == [True]
+
+
+class _Packed:
+    """Stands for jgo: resolves each project's archive to a file with ``content``."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self._path, self._content = path, content
+        self.fetches = 0
+
+    def project(self, *_: str) -> _Packed:
+        return self
+
+    def at_version(self, _: str) -> _Packed:
+        return self
+
+    def artifact(self, *what: str) -> _Packed:
+        assert what == ("all", "tar.gz")
+        return self
+
+    def resolve(self) -> Path:
+        self.fetches += 1
+        self._path.write_bytes(self._content)
+        return self._path
+
+
+def test_a_project_is_fetched_and_unpacked_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    packed = tmp_path / "made.tar.gz"
+    (tmp_path / "run.jar").write_bytes(_CONTENT)
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(tmp_path / "run.jar", "run.jar")
+    repository = _Packed(tmp_path / "fetched.tar.gz", packed.read_bytes())
+    monkeypatch.setattr(maven, "_context", lambda: repository)
+    project = Jar("org.example", "thing", "1.0", hashlib.sha256(packed.read_bytes()).hexdigest())
+    for _ in range(2):
+        assert (maven.unpacked(project, "all") / "run.jar").read_bytes() == _CONTENT
+    assert repository.fetches == 1
+    with pytest.raises(MavenError, match=r"org\.example:thing:1\.0: .* SHA-256"):
+        maven.unpacked(_JAR, "all")
+    assert not (tmp_path / "fetched.tar.gz").exists()

@@ -10,10 +10,21 @@ import pytest
 from devkit.maven import ENDPOINTS
 from devkit.npm import KAFKAJS
 from tests.docs import kip_rows, markdown
+from tests.live.clients.test_schema_registry import APICURIO
 
 ROWS = markdown.table(markdown.read("docs/compatibility.md"), "tool")
 KAFKA = ENDPOINTS["kafka"][0].rpartition(":")[2]
 PACKAGES = ("confluent-kafka", "aiokafka", "kafka-python")
+OLD_CLIENTS = {
+    found[0].rpartition(":")[2] for name, found in ENDPOINTS.items() if name.startswith("clients-")
+}
+SPARK = ENDPOINTS["spark-kafka"][0].rpartition(":")[2]
+GO = (markdown.ROOT / "tests/live/support/go/go.mod").read_text()
+GO_CLIENTS = {
+    found
+    for path in ("IBM/sarama", "segmentio/kafka-go", "twmb/franz-go")
+    for found in re.findall(rf"^\tgithub.com/{path} v(\S+)$", GO, re.MULTILINE)
+}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row[0]}, {row[1]}"[:60] for row in ROWS])
@@ -25,6 +36,15 @@ def test_every_row_names_a_test_that_is_there(row: list[str]) -> None:
 
 def test_the_versions_are_those_of_the_tests() -> None:
     assert f"org.apache.kafka:kafka-streams:{KAFKA}" in ENDPOINTS["streams"]
-    ours = {KAFKA, KAFKAJS.version, *map(version, PACKAGES)}
+    assert len(GO_CLIENTS) == 3
+    ours = {
+        KAFKA,
+        APICURIO.version,
+        KAFKAJS.version,
+        SPARK,
+        *OLD_CLIENTS,
+        *GO_CLIENTS,
+        *map(version, PACKAGES),
+    }
     named = {found for row in ROWS for found in re.findall(r"\b\d+\.\d+\.\d+\b", row[0])}
     assert named == ours
