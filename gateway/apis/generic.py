@@ -194,19 +194,19 @@ def renamer_for(
     exchange.spelled = spelled
     index = state.worker.cluster.index
     plan = exchange.plan
-    far = None if state.tree is None else far_topics(state, exchange)
+    far = None if state.tree is None else far_topics(state, exchange, thawed=thawed)
     renamer = RequestRenamer(access, plan.needs, index, plan.flexible, spelled, far)
     exchange.spelled_ids = renamer.spelled_ids
     exchange.ids = renamer.ids
     return renamer
 
 
-def far_topics(state: ConnectionState, exchange: Exchange) -> Far | None:
+def far_topics(state: ConnectionState, exchange: Exchange, *, thawed: bool = False) -> Far | None:
     """The topics of other volumes; None without a tree, and for an API that rejects them."""
     tree, shadows = state.tree, exchange.plan.api.shadows
     if tree is None or shadows is Shadows.NONE:
         return None
-    return tree.far(shadows, final=exchange.refreshed)
+    return tree.far(shadows, final=exchange.refreshed, thawed=thawed)
 
 
 def prepare(far: Far) -> Prepare | None:
@@ -350,34 +350,43 @@ def forward_renamed(
     exchange: Exchange,
     body: bytes,
     shadows: Mapping[bytes, bytes] = NO_ALIASES,
+    shadow_ids: Mapping[bytes, bytes] = NO_ALIASES,
 ) -> Forward:
     """Forward a body in logical names, in which nothing is denied. Names from a listing may be
     frozen: the listing shows such topics until the names change hands. ``shadows`` maps the names
-    of topics in other volumes to their shadows, which the caller has decided on."""
+    of topics in other volumes to their shadows, ``shadow_ids`` their ids to the shadows': the
+    caller has decided on these, and no second decision may differ."""
     renamer = renamer_for(state, exchange, thawed=True)
     # The limit is off: "all topics" was expanded to names, however many there are.
     spans = request_spans(exchange.plan, body, 0, len(body), most=None)
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in eased(spans) if span[3] != _NO_TOPIC_AT_ALL]
     edits = renamer.edits
-    if shadows:
-        edits += _shadow_edits(renamer, spans, shadows, exchange.plan.flexible)
-        spans = [span for span in eased(spans) if span[0] != TOPIC_NAME or span[3] not in shadows]
+    if shadows or shadow_ids:
+        edits += _shadow_edits(renamer, spans, shadows, shadow_ids, exchange.plan.flexible)
+        decided = {TOPIC_NAME: shadows, TOPIC_ID: shadow_ids}
+        spans = [span for span in eased(spans) if span[3] not in decided.get(span[0], ())]
     renamer.add(spans)
     if renamer.rejections is not None:
         raise ProtocolError(f"{exchange.plan.name}: a denied item was left in the request")
-    if shadows:
-        edits.sort()
+    edits.sort()
     return Forward(exchange.plan, splice(body, 0, len(body), edits))
 
 
 def _shadow_edits(
-    renamer: RequestRenamer, spans: list[Span], shadows: Mapping[bytes, bytes], flexible: bool
+    renamer: RequestRenamer,
+    spans: list[Span],
+    shadows: Mapping[bytes, bytes],
+    shadow_ids: Mapping[bytes, bytes],
+    flexible: bool,
 ) -> Iterator[Edit]:
     for kind, start, stop, value in eased(spans):
         if kind == TOPIC_NAME and value in shadows:
             renamer.spelled[shadows[value]] = value
             yield start, stop, wire_string(shadows[value], flexible)
+        elif kind == TOPIC_ID and value in shadow_ids:
+            renamer.spelled_ids[shadow_ids[value]] = value
+            yield start, stop, shadow_ids[value]
 
 
 def redecide(

@@ -44,9 +44,9 @@ class Tree(Names, Protocol):
         """The brokers that this client's listener shows, as last known."""
         ...
 
-    def far(self, shadows: Shadows, *, final: bool) -> Far:
+    def far(self, shadows: Shadows, *, final: bool, thawed: bool = False) -> Far:
         """The topics outside the node's volume, for one request of a group's member. ``final``:
-        nothing more is prepared for this request."""
+        nothing more is prepared for this request. ``thawed``: no topic counts as frozen."""
         ...
 
     def take_flows(self) -> list[Flow]:

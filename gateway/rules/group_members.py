@@ -81,6 +81,9 @@ class Member:
     heard: float = 0.0
     """The time of the last heartbeat."""
 
+    elsewhere: tuple[tuple[str, ...], Hashable, tuple[str, ...]] | None = None
+    """In a tree: ``names``, what they were read by, and those among them in other volumes."""
+
     @property
     def weight(self) -> int:
         """The memory that the subscription takes, in names."""

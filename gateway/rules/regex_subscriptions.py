@@ -39,6 +39,7 @@ from gateway.rules.group_members import (
     is_long,
 )
 from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
+from gateway.rules.shadows import is_shadow
 from protocol import messages
 from protocol.messages import changed
 from protocol.pausing import paced
@@ -88,7 +89,7 @@ class RegexSubscriptions:
         scope: Hashable = None,
         reach: Reach = str.encode,
         meaning: Hashable = None,
-        unsettled: Callable[[str], bool] | None = None,
+        is_elsewhere: Callable[[str], bool] | None = None,
         heard: set[MemberKey] | None = None,
         has_regex: bool = True,
     ) -> Forward | Denied | Unheard:
@@ -102,7 +103,7 @@ class RegexSubscriptions:
         that names depend on (the listener, the principal): two members with the same ids in
         different scopes are different members. While ``meaning`` is the same, names reach the same
         topics, so an evaluation for one heartbeat serves the next (None: no evaluation may be
-        reused); an ``unsettled`` name may reach another topic all the same. ``heard`` holds the
+        reused), except names that are ``elsewhere``, in another volume. ``heard`` holds the
         members that this connection has heard of, because a member may have changed its
         subscription on another connection (None: brokers cannot be queried).
         Raises ProtocolError.
@@ -129,8 +130,8 @@ class RegexSubscriptions:
             return Denied(INVALID_REGULAR_EXPRESSION, why, "request")
         names = listing() if member.pattern else NO_NAMES
         names_version = names.version
-        if unsettled is not None and any(map(unsettled, paced(member.names))):
-            meaning = None
+        if is_elsewhere is not None:
+            meaning = (meaning, _reached_elsewhere(member, meaning, is_elsewhere, reach))
         found = self._members.subscription(scope, member, names, meaning, reach)
         wanted, reached = found.wanted, found.reached
         if request.member_epoch != JOINING_EPOCH and _renamed(member.reached, reached, reach):
@@ -144,10 +145,12 @@ class RegexSubscriptions:
         if not member.pattern and not had_regex:
             return _by_name(request, body, member, sent, found.reaching)
         is_explicit = _is_given(request) or request.member_epoch == JOINING_EPOCH
+        # Names that reached no topic were left out of the subscription, and may reach one now.
+        unchanged = not is_explicit and _same_topics(member.reached, reached)
         current = member.accepted is not None and member.names_version == names_version
-        if current and not is_explicit:
+        if current and unchanged:
             return Forward(body, sent)
-        if wanted == member.accepted and not is_explicit:
+        if wanted == member.accepted and unchanged:
             member.names_version = names_version
             return Forward(body, sent)
         # Unknown until the broker responds; if it fails, the names are sent again.
@@ -267,12 +270,34 @@ def _by_name(
 
 
 def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:
-    """Whether a topic now has another name, or a name now leads to another topic or to no topic."""
+    """Whether a topic now has another name, or a name now leads to another topic or to no topic. A
+    topic of another volume may be gone: then the member's subscription loses it."""
     if before is now or before == now:
         return False
     return any(
-        now.get(flat, name) != name or reach(name) != flat for flat, name in paced(before.items())
+        now.get(flat, name) != name or _leads_away(reach(name), flat)
+        for flat, name in paced(before.items())
     )
+
+
+def _leads_away(found: bytes | None, flat: bytes) -> bool:
+    return found != flat and not (found is None and is_shadow(flat))
+
+
+def _same_topics(before: Mapping[bytes, str], now: Mapping[bytes, str]) -> bool:
+    return before is now or before.keys() == now.keys()
+
+
+def _reached_elsewhere(
+    member: Member, meaning: Hashable, is_elsewhere: Callable[[str], bool], reach: Reach
+) -> Hashable:
+    """What the member's names in other volumes reach now, because it may change without
+    ``meaning``, by which this volume's names are told from theirs."""
+    known = member.elsewhere
+    if known is None or known[0] is not member.names or known[1] != meaning:
+        found = tuple(name for name in paced(member.names) if is_elsewhere(name))
+        known = member.elsewhere = (member.names, meaning, found)
+    return tuple(map(reach, paced(known[2])))
 
 
 def hear(heard: set[MemberKey] | None, key: MemberKey) -> None:

@@ -103,6 +103,12 @@ class Far(Protocol):
         client may not describe the topic."""
         ...
 
+    def to_read(self, name: bytes) -> bytes | None:
+        """The shadow of a topic that the client may read, even if the topic is frozen; it is made
+        if it is missing. None: there is no such topic now, as far as is known, or the client may
+        not read it."""
+        ...
+
     def shown(self, flat: bytes) -> bytes | None:
         """The listener's spelling of the topic behind a shadow; None: the topic is unknown, or
         if the client may not describe it."""

@@ -35,7 +35,8 @@ class FarTopics:
     """Topics of other volumes, for a request: see :class:`gateway.rules.shadows.Far`.
 
     ``home`` is the group's volume, and ``volumes`` are the volumes in the listener's reach.
-    ``access`` returns the client's access in a volume. ``made`` are the shadows at home.
+    ``access`` returns the client's access in a volume; if ``thawed``, no topic counts as frozen.
+    ``made`` are the shadows at home.
     ``referred`` are the topics behind other gateways, if the listener reaches any.
     """
 
@@ -50,8 +51,10 @@ class FarTopics:
         referred: ReferredTopics | None = None,
         *,
         final: bool,
+        thawed: bool = False,
     ) -> None:
         self._home = home
+        self._thawed = thawed
         self._made = made
         self._referred = referred
         self._by_path = {each.path: each for each in volumes if each is not home}
@@ -130,6 +133,24 @@ class FarTopics:
         # Also a frozen topic, as ``subscribed``.
         if self._makes and not isinstance(access.thawed().topic(READ, name), Denied):
             self._shadow(volume, topic_id, found.flat, "", make=True)
+        return shadow_name(volume.state.number, topic_id)
+
+    def to_read(self, name: bytes) -> bytes | None:
+        """The shadow of a topic that the client may read, even if the topic is frozen, or None. It
+        is made if it is missing."""
+        path = self._volume_of_topic(name)
+        if self._referred is not None and self._referred.reaches(path):
+            return self._referred.to_read(path, name)
+        volume = self._by_path.get(path)
+        if volume is None:
+            return None
+        found = self._access(volume).thawed().topic(READ, name)
+        topic_id = None
+        if not isinstance(found, Denied):
+            topic_id = volume.cluster.index.id_of(found.flat)
+        if isinstance(found, Denied) or topic_id is None:
+            return None
+        self._shadow(volume, topic_id, found.flat, "", make=True)
         return shadow_name(volume.state.number, topic_id)
 
     def _shadow(
@@ -249,6 +270,8 @@ class FarTopics:
             found = self._access_in(volume)
             if found.view.closed:
                 found = found.over(found.view.successor(found.view.snapshot))
+            if self._thawed:
+                found = found.thawed()
             self._accesses[volume.path] = found
         return found
 

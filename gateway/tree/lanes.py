@@ -138,9 +138,9 @@ class Lanes:
         found = self._access(self._hub.volumes[path]).topic(DESCRIBE, name)
         return None if isinstance(found, Denied) else found.flat
 
-    def far(self, shadows: Shadows, *, final: bool) -> FarTopics:
+    def far(self, shadows: Shadows, *, final: bool, thawed: bool = False) -> FarTopics:
         """The topics of all volumes but the node's, for a request of a group's member. ``final``:
-        nothing more is prepared for the request."""
+        nothing more is prepared for the request. ``thawed``: no topic counts as frozen."""
         home = self._hub.volumes.of(self._client.worker)
         made = self._hub.shadows[home.path]
         referred = (
@@ -155,6 +155,7 @@ class Lanes:
             made,
             referred,
             final=final,
+            thawed=thawed,
         )
 
     # -- what all answers tell ---------------------------------------------------------------------

@@ -124,6 +124,22 @@ class ReferredTopics:
             self._shadow(volume, found, spelled, make=True)
         return shadow_name(volume.number, found.topic_id)
 
+    def to_read(self, path: str, name: bytes) -> bytes | None:
+        """The shadow of a topic that the client may read, or None. It is made if it is missing."""
+        spelled = name.decode(errors="replace")
+        volume, inside = self._lanes.volume(path), self._lanes.names(path).parse(spelled)
+        if inside is None:
+            return None
+        if self._must_ask(volume, inside, READ):
+            self._ask(volume, spelled, lambda: self.to_read(path, name))
+        found = self._known(volume, inside)
+        if not volume.number or found is None or found.topic_id is None:
+            return None
+        if not self._allows(volume, inside, READ):
+            return None
+        self._shadow(volume, found, spelled, make=True)
+        return shadow_name(volume.number, found.topic_id)
+
     def _shadow(
         self, volume: FarVolume, topic: FarTopic, shown: str, *, make: bool
     ) -> Resolved | Denied:

@@ -14,6 +14,7 @@ from gateway.changes.base.context import Context
 from gateway.cluster.cluster import Cluster
 from gateway.exchanges.exchange import Prepare
 from gateway.rules.declaration import Shadows
+from gateway.session.deciding import Deciding
 from gateway.tree.far_topics import FarTopics
 from gateway.tree.shadow_topics import ShadowTopics
 from gateway.tree.splitting import AROUND
@@ -95,7 +96,7 @@ class FakeTree:
         self.home = home
         self.other = other
 
-    def far(self, shadows: Shadows, *, final: bool) -> Any:
+    def far(self, shadows: Shadows, *, final: bool, thawed: bool = False) -> Any:
         volumes: Any = [self.home, self.other]
         view = self.home.access().view
         return FarTopics(
@@ -106,6 +107,7 @@ class FakeTree:
             shadows,
             self.home.shadows,
             final=final,
+            thawed=thawed,
         )
 
     def group(self, group_id: bytes) -> str:
@@ -146,12 +148,11 @@ class FarPair(Pair):
         self.session.state.see(self.home.access())
 
     def _go_on(self) -> None:
-        while isinstance(waiting := self.session.waiting, Prepare):
-
-            async def run(prepare: Prepare = waiting) -> None:
-                await prepare.run()
-
-            asyncio.run(run())
+        while isinstance(waiting := self.session.waiting, (Prepare, Deciding)):
+            if isinstance(waiting, Deciding):
+                self._take_turns(waiting.slices)
+            else:
+                asyncio.run(_done(waiting))
             self.resume()
         super()._go_on()
 
@@ -170,3 +171,7 @@ def message(name: str, version: int, **values: object) -> Any:
 def codes(response: Any, field: str = "error_code") -> list[int]:
     """The error codes of a response's partitions, in their order."""
     return [getattr(part, field) for topic in response.topics for part in topic.partitions]
+
+
+async def _done(work: Prepare) -> None:
+    await work.run()

@@ -12,7 +12,14 @@ from gateway.rules.regex_subscriptions import RegexSubscriptions
 from tests.scenarios.entities import difference
 from tests.session.allowing import Allowing
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, FarPair, message
-from tests.session.shadow_members import HEARTBEAT, accepted, assigned, heartbeat, id_at_home
+from tests.session.shadow_members import (
+    HEARTBEAT,
+    accepted,
+    answered,
+    assigned,
+    heartbeat,
+    id_at_home,
+)
 
 FLAT = "search..orders"
 BOTH = ["search:orders", FOREIGN]
@@ -101,14 +108,19 @@ def test_what_the_client_may_not_describe_there(at_home: Allowing | None) -> Non
 
 
 def test_a_right_that_is_revoked_there() -> None:
-    """The assignment no longer has the topic, and the member joins again."""
+    """The subscription loses the topic, and a member that was assigned it joins again."""
     pair = FarPair()
     pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 0))
+    accepted(pair, 1)
+    pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
     pair.other.authorizer = Allowing([])
     orders, shadow = id_at_home(pair, FLAT), id_at_home(pair, CLICKS)
-    assert assigned(pair, 1, {orders: [0], shadow: [0]}) == {orders: [0]}
-    assert pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1)) is None
-    assert pair.answer(HEARTBEAT, 1).error_code == FENCED_MEMBER_EPOCH
+    parts = [{"topic_id": each.int, "partitions": [0]} for each in (orders, shadow)]
+    got = answered(pair, 1, {"topic_partitions": parts})
+    assert (got.error_code, got.assignment) == (FENCED_MEMBER_EPOCH, None)
+    sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
+    assert sent.subscribed_topic_names == (FLAT,)
+    accepted(pair, 1)
     assert pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 0)) is None
     assert pair.answer(HEARTBEAT, 1).error_code == TOPIC_AUTHORIZATION_FAILED
 

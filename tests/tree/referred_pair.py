@@ -15,6 +15,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.identity import Identity
 from gateway.referrals.questions import Outcome
 from gateway.rules.declaration import Shadows
+from gateway.session.deciding import Deciding
 from gateway.slices import Turns
 from gateway.tree.far_lanes import FarLanes
 from gateway.tree.far_topics import FarTopics
@@ -39,7 +40,7 @@ class FakeTree:
         self.home = home
         self.lanes = lanes
 
-    def far(self, shadows: Shadows, *, final: bool) -> Any:
+    def far(self, shadows: Shadows, *, final: bool, thawed: bool = False) -> Any:
         home: Any = self.home
         view = self.home.access().view
         referred = ReferredTopics(home, self.lanes, shadows, home.shadows, final=final)
@@ -52,6 +53,7 @@ class FakeTree:
             home.shadows,
             referred,
             final=final,
+            thawed=thawed,
         )
 
     def group(self, group_id: bytes) -> str:
@@ -104,12 +106,11 @@ class ReferredPair(Pair):
         self.others.clock.now += seconds
 
     def _go_on(self) -> None:
-        while isinstance(waiting := self.session.waiting, Prepare):
-
-            async def run(prepare: Prepare = waiting) -> None:
-                await prepare.run()
-
-            asyncio.run(run())
+        while isinstance(waiting := self.session.waiting, (Prepare, Deciding)):
+            if isinstance(waiting, Deciding):
+                self._take_turns(waiting.slices)
+            else:
+                asyncio.run(_done(waiting))
             self.resume()
         super()._go_on()
 
@@ -146,3 +147,7 @@ def rejected(pair: ReferredPair, *topics: str | uuid.UUID) -> list[int]:
     version = 10 if isinstance(topics[0], uuid.UUID) else 9
     assert pair.ask("OffsetCommit", version, commit(version, *topics)) is None
     return codes(pair.answer("OffsetCommit", version))
+
+
+async def _done(work: Prepare) -> None:
+    await work.run()

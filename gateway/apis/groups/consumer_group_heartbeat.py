@@ -12,6 +12,8 @@ cannot express, so that the member can go on at another gateway.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from gateway.apis import generic, walking
@@ -19,10 +21,11 @@ from gateway.apis.counting import TOPIC_ID, report_rejections
 from gateway.apis.groups import recalled_members, subscriptions
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names, without_partitions
+from gateway.cluster.link import ClusterUnreachable
 from gateway.decision import Denied
 from gateway.error_codes import FENCED_MEMBER_EPOCH
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Exchange, Forward, Outcome, Prepare, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import DESCRIBE, READ, Do, Needs, Shadows
@@ -55,23 +58,25 @@ def request(
     far, rejections = renamer.far, renamer.rejections
     if rejections is not None and rejections.ids:
         return generic.reject(state, exchange, buf[start:end], rejections)
-    if rejections is not None and rejections.unknown_ids and not exchange.refreshed:
+    is_unknown = rejections is not None and rejections.unknown_ids and not exchange.refreshed
+    if is_unknown and far is None:
         return Refresh.TOPICS
     forbidden = subscriptions.forbidden(state, spans, far) or subscriptions.linked(state, spans)
-    if far is not None and (first := generic.prepare(far)) is not None:
+    if far is not None and (first := _prepare(state, far, lists=bool(is_unknown))) is not None:
         return first
     if forbidden is not None:
         report_rejections(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
     body = buf[start:end]
+    elsewhere = None if far is None else subscriptions.Elsewhere(state, far)
     outcome = worker.regexes.on_request(
         messages.parse("ConsumerGroupHeartbeatRequest", plan.version, body),
         body,
         lambda: _known_names(state),
         scope=state.view.settings.scope,
-        reach=lambda name: subscriptions.flat_of(state, name, far),
+        reach=_reach(state, elsewhere),
         meaning=(state.view.snapshot.version, state.view.closed),
-        unsettled=None if far is None else lambda name: subscriptions.is_elsewhere(state, name),
+        is_elsewhere=None if elsewhere is None else elsewhere.has,
         heard=recalled_members.heard(state),
         has_regex=plan.version >= FIRST_WITH_REGEX,
     )
@@ -88,12 +93,11 @@ def request(
         plan.name,
         plan.version,
         outcome.body,
-        lambda name: subscriptions.unwanted(state, name, seen, far),
+        lambda name: subscriptions.unwanted(state, name, seen, elsewhere),
     )
     if rejections is not None:
         body = without_partitions(plan.version, body, rejections.topics)
-    shadows = {} if far is None else _shadows(state, plan.version, body, far)
-    forwarded = generic.forward_renamed(state, exchange, body, shadows)
+    forwarded = _forward(state, exchange, body, elsewhere, renamer.spelled_ids)
     remember_spelling(state, exchange.spelled)
     if plan.version < FIRST_WITH_REGEX:
         return forwarded
@@ -113,24 +117,54 @@ def response(
     spans = walking.response_spans(plan, buf, start, end)
     hidden = subscriptions.hidden_ids(state, spans)
     far = None if state.tree is None else generic.far_topics(state, exchange)
-    if hidden:
-        body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
-        spans = walking.response_spans(plan, body, 0, len(body))
-        left = generic.restore(state, exchange, body, 0, len(body), spans, far=far)
-        restored: list[Edit] | bytes = generic.whole(body, left)
-    else:
-        restored = generic.restore(state, exchange, buf, start, end, spans, far=far)
-    if far is not None and far.unheard:
-        # A broker does not repeat an assignment that was cut, and the gateway will know soon
-        # whether the client may describe the topic.
-        return messages.made(f"{plan.name}Response", plan.version, _JOIN_AGAIN)
-    return restored
+    if far is not None:
+        kept = exchange.kept
+        reached = kept.sent.reached if isinstance(kept, subscriptions.SentHeartbeat) else None
+        if subscriptions.is_cut(state, spans, far, state.spelled or {}, reached):
+            return messages.made(f"{plan.name}Response", plan.version, _JOIN_AGAIN)
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans, far=far)
+    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)
 
 
-def _shadows(state: ConnectionState, version: int, body: bytes, far: Far) -> dict[bytes, bytes]:
-    """The names of other volumes in a heartbeat -> their shadows."""
-    request: Any = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
-    return subscriptions.shadows_of(state, request.subscribed_topic_names or (), far)
+def _prepare(state: ConnectionState, far: Far, *, lists: bool) -> Prepare | Refresh | None:
+    """The work to do before a heartbeat is decided for good: the other volumes', and a listing of
+    the group's own if it ``lists`` an id that is not known."""
+    work = far.preparation()
+    if work is None:
+        return Refresh.TOPICS if lists else None
+
+    async def both() -> None:
+        await work()
+        with suppress(ClusterUnreachable):
+            await state.worker.cluster.refresh()
+
+    return Prepare(both if lists else work)
+
+
+def _reach(
+    state: ConnectionState, elsewhere: subscriptions.Elsewhere | None
+) -> Callable[[str], bytes | None]:
+    if elsewhere is not None:
+        return elsewhere.flat
+    return lambda name: subscriptions.flat_of(state, name)
+
+
+def _forward(
+    state: ConnectionState,
+    exchange: Exchange,
+    body: bytes,
+    elsewhere: subscriptions.Elsewhere | None,
+    spelled_ids: Mapping[bytes, bytes],
+) -> Forward:
+    """Forward a heartbeat in flat names; ``spelled_ids`` are the owned topics that were decided."""
+    if elsewhere is None:
+        return generic.forward_renamed(state, exchange, body)
+    request: Any = messages.parse(f"{exchange.plan.name}Request", exchange.plan.version, body)
+    shadows = elsewhere.names(request.subscribed_topic_names or ())
+    ids = elsewhere.ids(spelled_ids)
+    return generic.forward_renamed(state, exchange, body, shadows, ids)
 
 
 def _known_names(state: ConnectionState) -> KnownNames:

@@ -87,18 +87,21 @@ def mark_of(
     called: dict[str, str] = {}
     plain: set[str] = set()
     by_name: list[str] = []
-    for flat in flats:
+    names = set(member.names)
+    for flat in paced(flats):
         key = flat.encode()
         own = spellings.spell(key)
         name = reached.get(key, flat)
-        if name in member.names:
+        if name in names:
             by_name.append(flat)
         if own is None or own.decode() != name or spellings.moved(key):
             called[flat] = name
         else:
             plain.add(name)
-    if not member.pattern and not called and plain == set(member.names):
+    if not member.pattern and not called and plain == names:
         return None
+    if sum(map(len, names)) + sum(map(len, called)) > MAX_MARK:
+        return TOO_LONG  # before it is written, which takes long
     told = {"scope": spellings.scope, "regex": member.pattern}
     listed: dict[str, object] = {"names": sorted(member.names), "called": called}
     if member.pattern and by_name:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from gateway.apis.groups.member_mark import Spellings, recall, with_mark
+from gateway.apis.groups.subscriptions import is_elsewhere
 from gateway.brokers.login_exchange import Ask
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -24,11 +25,13 @@ from gateway.error_codes import (
 from gateway.exchanges.descriptions import DESCRIBE, DESCRIBE_VERSION
 from gateway.exchanges.exchange import Forward, Prepare
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Shadows
 from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Unknown
 from gateway.rules.regex_subscriptions import hear
 from gateway.views.access import READ
+from protocol.pausing import paced
 
 _REGEX: Final = "subscribed_topic_regex"
 """Members of share groups have no expressions."""
@@ -98,8 +101,22 @@ async def _recall(
         group = await described(flat.decode(), ask)
         found = _found(state, group, member_id)
     if isinstance(found, Member):
+        await _prepare_elsewhere(state, found)
         hear(state.heard, key)
     state.worker.regexes.recalled(key, found)
+
+
+async def _prepare_elsewhere(state: ConnectionState, member: Member) -> None:
+    """Look up the topics that a member has in other volumes: its heartbeat is decided for good
+    after it was recalled."""
+    if state.tree is None:
+        return
+    far = state.tree.far(Shadows.MADE, final=False, thawed=True)
+    for name in paced({*member.names, *member.reached.values()}):
+        if is_elsewhere(state, name):
+            far.to_read(name.encode())
+    if (prepare := far.preparation()) is not None:
+        await prepare()
 
 
 def _found(state: ConnectionState, group: Any, member_id: str) -> Member | Unknown:

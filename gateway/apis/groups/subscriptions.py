@@ -4,18 +4,18 @@ groups (KIP-932): the topics that reject the heartbeat, and the topics that a me
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
-from gateway.decision import Denied, Resolved
+from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.heartbeat_outcomes import Sent
 from gateway.rules.rename import one_by_link
 from gateway.rules.shadows import Far, is_shadow
-from gateway.views.access import DESCRIBE
+from gateway.views.access import DESCRIBE, READ
 from gateway.views.authorized_access import ACL_RULE
 from protocol.pausing import eased, paced
 from protocol.walkers import Span
@@ -28,25 +28,11 @@ class SentHeartbeat(Kept):
     sent: Sent
 
 
-def flat_of(state: ConnectionState, name: str, far: Far | None = None) -> bytes | None:
+def flat_of(state: ConnectionState, name: str) -> bytes | None:
     """The flat name of a member's topic, even of a frozen topic: the member keeps the topic until
-    the name changes hands. If ``far`` has the topic, its shadow, once this worker knows the
-    shadow."""
+    the name changes hands."""
     found = state.view.subscribed(name.encode())
-    return _flat_of(state, name, found, far)
-
-
-def _flat_of(
-    state: ConnectionState, name: str, found: Resolved | Denied, far: Far | None
-) -> bytes | None:
-    if not isinstance(found, Denied):
-        return found.flat
-    if far is None or found.rule != "volume":
-        return None
-    shadow = far.subscribed(name.encode())
-    if shadow is None or not state.worker.cluster.index.exists(shadow):
-        return None
-    return shadow
+    return None if isinstance(found, Denied) else found.flat
 
 
 def is_elsewhere(state: ConnectionState, name: str) -> bool:
@@ -55,13 +41,75 @@ def is_elsewhere(state: ConnectionState, name: str) -> bool:
     return isinstance(found, Denied) and found.rule == "volume"
 
 
-def shadows_of(state: ConnectionState, names: Iterable[str], far: Far | None) -> dict[bytes, bytes]:
-    """The names in other volumes among these names -> their shadows. Every such name has a
-    shadow."""
-    if far is None:
-        return {}
-    found = {name: flat_of(state, name, far) for name in paced(names) if is_elsewhere(state, name)}
-    return {name.encode(): flat for name, flat in found.items() if flat is not None}
+class Elsewhere:
+    """The shadows of the topics in other volumes that a heartbeat is about, each decided once:
+    other clients' changes may come between two slices of the decision.
+
+    The client needs READ on such a topic, because partitions of its shadow are made for members
+    that read, and so that no member learns from its assignment whether others read the topic.
+    """
+
+    def __init__(self, state: ConnectionState, far: Far) -> None:
+        self._state = state
+        self._far = far
+        self._shadows: dict[str, bytes | None] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether a name is in another volume than the group."""
+        return is_elsewhere(self._state, name)
+
+    def shadow(self, name: str) -> bytes | None:
+        """The shadow behind a name in another volume; None for other names."""
+        if name not in self._shadows:
+            found = self.has(name)
+            self._shadows[name] = self._far.to_read(name.encode()) if found else None
+        return self._shadows[name]
+
+    def flat(self, name: str) -> bytes | None:
+        """:func:`flat_of`, or the shadow."""
+        found = flat_of(self._state, name)
+        return self.shadow(name) if found is None else found
+
+    def names(self, names: Iterable[str]) -> dict[bytes, bytes]:
+        """The names in other volumes among these names -> their shadows."""
+        found = {name: self.shadow(name) for name in paced(names)}
+        return {name.encode(): flat for name, flat in found.items() if flat is not None}
+
+    def ids(self, spelled_ids: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """The client's ids of topics in other volumes -> their shadows' ids, from the ids that were
+        decided (the broker's -> the client's)."""
+        index = self._state.worker.cluster.index
+        return {
+            value: own
+            for own, value in eased(spelled_ids.items())
+            if (flat := index.name_of(own)) is not None and is_shadow(flat)
+        }
+
+
+def is_cut(
+    state: ConnectionState,
+    spans: list[Span],
+    far: Far,
+    spelled: Mapping[bytes, bytes],
+    reached: Mapping[bytes, str] | None,
+) -> bool:
+    """Whether an assignment has a topic of another volume that the client is not shown, or may have
+    one whose shadow this worker does not know yet. ``reached``: the topics that the member is
+    subscribed to, None if they are not known. A broker does not repeat an assignment, so such a
+    member has to join again."""
+    index = state.worker.cluster.index
+    has_unknown = False
+    for kind, _, _, value in eased(spans):
+        if kind != TOPIC_ID or not value or not any(value):
+            continue
+        flat = index.name_of(value)
+        if flat is None:
+            has_unknown = True
+        elif is_shadow(flat) and far.id_to_show(flat, spelled.get(flat)) is None:
+            return True
+    if not has_unknown or reached is None:
+        return has_unknown
+    return any(is_shadow(flat) and not index.exists(flat) for flat in eased([*reached]))
 
 
 def hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
@@ -80,8 +128,8 @@ def hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
 def forbidden(
     state: ConnectionState, spans: list[Span], far: Far | None = None
 ) -> dict[bytes, Denied] | None:
-    """The names in a subscription that ACLs deny, those of the volume that has the topic: a single
-    such name rejects the heartbeat (KIP-848)."""
+    """The names in a subscription that ACLs deny: a single such name rejects the heartbeat
+    (KIP-848). A topic of another volume needs READ there, see :class:`Elsewhere`."""
     if far is None and not state.access.authorizes:
         return None
     denied = {}
@@ -92,7 +140,7 @@ def forbidden(
         if not isinstance(found, Denied):
             continue
         if found.rule == "volume" and far is not None:
-            there = far.topic(DESCRIBE, value)
+            there = far.topic(READ, value)
             if isinstance(there, Denied) and there.code == TOPIC_AUTHORIZATION_FAILED:
                 denied[value] = there
         elif found.rule == ACL_RULE:
@@ -139,11 +187,16 @@ def linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | N
     return None
 
 
-def unwanted(state: ConnectionState, name: str, seen: set[bytes], far: Far | None = None) -> bool:
+def unwanted(
+    state: ConnectionState, name: str, seen: set[bytes], elsewhere: Elsewhere | None = None
+) -> bool:
     """Whether to leave a name out of a subscription: the name denotes no topic, or a topic that was
     ``seen`` under another spelling, or a topic that the client may no longer describe. Only names
     that the gateway repeats are left out; a heartbeat that holds such a name itself is rejected."""
-    flat = _flat_of(state, name, state.access.subscribed(name.encode()), far)
+    found = state.access.subscribed(name.encode())
+    flat = None if isinstance(found, Denied) else found.flat
+    if flat is None and elsewhere is not None:
+        flat = elsewhere.shadow(name)
     if flat is None or flat in seen:
         return True
     seen.add(flat)
