@@ -17,6 +17,7 @@ from gateway.client_metrics_configs import (
     DEFAULT_INTERVAL_MS,
     INTERVAL,
     MATCH,
+    MAX_INSTRUCTIONS,
     METRICS,
     SELECTORS,
     WrongConfig,
@@ -24,12 +25,33 @@ from gateway.client_metrics_configs import (
     read_list,
     read_patterns,
 )
-from gateway.name_regex import NameRegex
-from protocol.pausing import paced
+from gateway.name_regex import LEAST_INSTRUCTIONS, MAX_STEPS, NameRegex
+from protocol.pausing import paced, pause_point
 
-MAX_MATCHED: Final = 4_096
-"""Characters of the longest value that an expression matches, since matching is not interrupted. A
+MAX_MATCHED: Final = MAX_STEPS // MAX_INSTRUCTIONS
+"""Bytes of the longest value that an expression matches, since matching is not interrupted. A
 longer client id matches no expression."""
+
+MAX_REQUEST_STEPS: Final = 40 * MAX_STEPS
+"""The steps of all matches of a request: some 100 ms. Subscriptions whose expressions would take
+more do not concern the client; those of the innermost namespaces are matched last. 200 with three
+ordinary expressions each take a tenth of them for values of 30 bytes."""
+
+
+class Steps:
+    """The steps that the matches of a request may still take: not a time, so that every worker and
+    gateway finds the same."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_REQUEST_STEPS
+
+    def spend(self, steps: int) -> bool:
+        """Whether there are so many steps left, which are spent then. If not, there are none for
+        anything that comes later either: it must not match for being cheap."""
+        self.left = self.left - steps if steps <= self.left else -1
+        return self.left >= 0
 
 
 @dataclass(frozen=True)
@@ -82,8 +104,8 @@ class Subscription:
         except WrongConfig:
             self.metrics, self.interval_ms, self._match = (), DEFAULT_INTERVAL_MS, "="
 
-    def matches(self, client: Client) -> bool:
-        """Whether the subscription concerns this client."""
+    def matches(self, client: Client, steps: Steps) -> bool:
+        """Whether the subscription concerns this client. May take several slices."""
         if not self._match:
             return True
         if self._patterns is None:
@@ -92,9 +114,7 @@ class Subscription:
             except WrongConfig:
                 self._patterns = {SELECTORS[0]: _nothing()}
         return all(
-            (value := client.selected[selector]) is not None
-            and len(value) <= MAX_MATCHED
-            and pattern.matches(value)
+            _matches(pattern, client.selected[selector], steps)
             for selector, pattern in self._patterns.items()
         )
 
@@ -126,11 +146,26 @@ def requested(subscriptions: Iterable[Subscription], client: Client) -> Requeste
     most ``DEFAULT_INTERVAL_MS``.
 
     The id follows from that and the client's instance id alone, so that every worker and gateway
-    computes the same. May take several slices.
+    computes the same: what their matches may cost is counted in steps, not in time. May take
+    several slices.
     """
-    matching = tuple(one for one in paced(subscriptions, every=1) if one.matches(client))
+    steps = Steps()
+    matching = tuple(one for one in paced(subscriptions, every=1) if one.matches(client, steps))
     metrics, interval_ms, checksum = _together(matching)
     return Requested(metrics, interval_ms, _signed(checksum ^ _hash_of(client.instance_id)))
+
+
+def _matches(pattern: NameRegex, value: str | None, steps: Steps) -> bool:
+    """Whether an expression matches a value of a client; a pause before it."""
+    if value is None or len(value) > MAX_MATCHED:
+        return False
+    text = value.encode(errors="replace")
+    if len(text) > MAX_MATCHED:
+        return False
+    if not steps.spend(max(pattern.instructions, LEAST_INSTRUCTIONS) * len(text)):
+        return False
+    pause_point()
+    return pattern.matches(text)
 
 
 @lru_cache(maxsize=1)

@@ -48,8 +48,8 @@ MAX_STRING: Final = 32_767
 """Bytes of a value, so that every version of DescribeConfigs can hold it (int16 length)."""
 
 MAX_INSTRUCTIONS: Final = 1_000
-"""Instructions of a compiled expression: matching may visit all of them for each character. An
-expression of ordinary names has fewer than a hundred."""
+"""Instructions of the compiled expressions of a subscription together: matching may visit all of
+them for each byte. An expression of ordinary names has fewer than a hundred."""
 
 _SPACE: Final = " \t\n\x0b\f\r"
 """What ``\\s`` of Java's expressions matches."""
@@ -154,6 +154,9 @@ def read_patterns(match: str) -> dict[str, NameRegex]:
         if pattern.instructions > MAX_INSTRUCTIONS:
             raise too_large
         found[selector] = pattern
+        if sum(each.instructions for each in found.values()) > MAX_INSTRUCTIONS:
+            together = f"{illegal} (the expressions together are too large)"
+            raise WrongConfig(INVALID_CONFIG, together)
     return found
 
 

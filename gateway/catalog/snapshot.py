@@ -243,13 +243,14 @@ class Snapshot:
 
     def subscriptions_of(self, namespace: str) -> tuple[Subscription, ...]:
         """The subscriptions that concern clients whose home is this namespace (``""``: no home):
-        those in it and in every namespace around it, sorted by name."""
+        those in it and in every namespace around it, the outermost first, then by name."""
         if not self._subscriptions:
             return ()
         found = self._concerning.get(namespace)
         if found is None:
             around = (self._subscriptions.get(tier, ()) for tier in ("", *parents(namespace)))
-            found = tuple(sorted(chain.from_iterable(around), key=lambda one: one.name))
+            in_order = sorted(chain.from_iterable(around), key=lambda one: one.name)
+            found = tuple(sorted(in_order, key=lambda one: one.name.count(DELIMITER)))
             self._concerning[namespace] = found
         return found
 

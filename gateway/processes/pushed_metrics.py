@@ -18,7 +18,7 @@ from prometheus_client.samples import Sample
 
 from gateway.processes.worker_process import WorkerSlot
 from gateway.slices import Turns, sliced
-from gateway.telemetry.series import COUNTER, Family, read
+from gateway.telemetry.series import COUNTER, GAUGE, Family, read
 from gateway.telemetry.told import ClientsTold, ClientTold, TellClients
 from protocol.pausing import in_order, paced
 
@@ -129,8 +129,16 @@ _Families = dict[str, dict[str, _Told]]
 
 
 def _by_family(clients: Sequence[ClientTold]) -> _Families:
-    families: _Families = {}
+    """The families of all clients. Of clients with the same labels the one with the newest push
+    counts: a page with a series twice is rejected as a whole. No label of a single series has the
+    name of a client's label, so clients with other labels have other series."""
+    newest: dict[tuple[tuple[str, str], ...], ClientTold] = {}
     for client in paced(clients, 1):
+        labels = tuple(sorted(client.labels.items()))
+        if labels not in newest or newest[labels].pushed_at < client.pushed_at:
+            newest[labels] = client
+    families: _Families = {}
+    for client in paced(newest.values(), 1):
         for key, text in client.families.items():
             family = Family.of(key)
             families.setdefault(family.name, {}).setdefault(family.kind, []).append((client, text))
@@ -149,7 +157,7 @@ class _OneFamily(Collector):
         """The family; its samples are made while they are iterated over."""
         kinds = set(self._by_kind)
         counter = kinds == {COUNTER}
-        kind = "counter" if counter else "gauge" if len(kinds) == 1 else "unknown"
+        kind = "counter" if counter else "gauge" if kinds == {GAUGE} else "unknown"
         name = self._name.removesuffix(_TOTAL) if counter else self._name
         metric = Metric(name, _HELP, kind)
         told = [each for every in self._by_kind.values() for each in every]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from gateway.name_regex import NameRegex
+from gateway.name_regex import CostsTooMuch, NameRegex
 from protocol.pausing import paced
 
 MAX_MEMBERS: Final = 10_000
@@ -118,8 +118,11 @@ class _Scope:
     fenced: OrderedDict[MemberKey, float] = field(default_factory=OrderedDict)
     compiled: OrderedDict[str, NameRegex] = field(default_factory=OrderedDict)
 
-    evaluations: OrderedDict[str, tuple[int, tuple[str, ...]]] = field(default_factory=OrderedDict)
-    """Pattern -> the version of the listing, and the names that the pattern matches there."""
+    evaluations: OrderedDict[str, tuple[int, tuple[str, ...] | CostsTooMuch]] = field(
+        default_factory=OrderedDict
+    )
+    """Pattern -> the version of the listing, and the names that the pattern matches there, or why
+    it is not evaluated there: each heartbeat would cost as much."""
 
     subscriptions: OrderedDict[Hashable, Subscription] = field(default_factory=OrderedDict)
     """The subscriptions that result from a pattern and a member's own names."""
@@ -217,22 +220,33 @@ class GroupMembers:
         return known
 
     def matching(self, scope: Hashable, pattern: str, names: KnownNames) -> tuple[str, ...]:
-        """The names that match, evaluated once for all members with the same expression."""
+        """The names that match, evaluated once for all members with the same expression. Raises
+        CostsTooMuch."""
         evaluations, version = self._scopes[scope].evaluations, names.version
         known = evaluations.get(pattern)
         if known is None or known[0] != version:
-            known = (version, self.compiled(scope, pattern).matching(names.read()))
+            known = (version, self._evaluated(scope, pattern, names))
             evaluations[pattern] = known
             _bound(evaluations, MAX_EVALUATIONS)
         evaluations.move_to_end(pattern)
+        if isinstance(known[1], CostsTooMuch):
+            raise CostsTooMuch(*known[1].args)
         return known[1]
+
+    def _evaluated(
+        self, scope: Hashable, pattern: str, names: KnownNames
+    ) -> tuple[str, ...] | CostsTooMuch:
+        try:
+            return self.compiled(scope, pattern).matching(names.read())
+        except CostsTooMuch as error:
+            return CostsTooMuch(*error.args)
 
     def subscription(
         self, scope: Hashable, member: Member, names: KnownNames, meaning: Hashable, reach: Reach
     ) -> Subscription:
         """The names to subscribe a member to. Members with the same names and expression share the
         result while the listing and ``meaning`` are the same (None: the meaning may change, so the
-        result is not shared)."""
+        result is not shared). Raises CostsTooMuch."""
         known_by = (member.pattern, member.names)
         kept = self._scopes[scope].subscriptions
         known = kept.get(known_by)

@@ -121,18 +121,19 @@ class RegexSubscriptions:
         if len(request.subscribed_topic_names or ()) > MAX_NAMES:
             why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
             return Denied(INVALID_REQUEST, why, "request")
+        before, applied = member.weight, (member.names, member.pattern)
         try:
-            before = member.weight
             self._apply(scope, member, request)
+            names = listing() if member.pattern else NO_NAMES
+            if is_elsewhere is not None:
+                meaning = (meaning, _reached_elsewhere(member, meaning, is_elsewhere, reach))
+            found = self._members.subscription(scope, member, names, meaning, reach)
         except InvalidRegex as error:
-            shown = request.subscribed_topic_regex[:LONGEST_NAME]
-            why = f"SubscribedTopicRegex '{shown}' is not valid: {error}."
+            pattern = getattr(request, "subscribed_topic_regex", None) or member.pattern
+            member.names, member.pattern = applied
+            why = f"SubscribedTopicRegex '{pattern[:LONGEST_NAME]}' is not valid: {error}."
             return Denied(INVALID_REGULAR_EXPRESSION, why, "request")
-        names = listing() if member.pattern else NO_NAMES
         names_version = names.version
-        if is_elsewhere is not None:
-            meaning = (meaning, _reached_elsewhere(member, meaning, is_elsewhere, reach))
-        found = self._members.subscription(scope, member, names, meaning, reach)
         wanted, reached = found.wanted, found.reached
         if request.member_epoch != JOINING_EPOCH and _renamed(member.reached, reached, reach):
             self._members.forget(key)

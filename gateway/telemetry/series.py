@@ -18,6 +18,7 @@ from protocol.pausing import paced
 
 GAUGE: Final = "g"
 COUNTER: Final = "c"
+UNKNOWN: Final = "u"
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -45,7 +46,8 @@ NAME: Final = "name"
 
 
 class Family(NamedTuple):
-    """A metric's name for Prometheus, and its type, ``GAUGE`` or ``COUNTER``."""
+    """A metric's name for Prometheus, and its type: ``GAUGE``, ``COUNTER``, or ``UNKNOWN`` if the
+    client has metrics of both types that have one name for Prometheus."""
 
     kind: str
     name: str
@@ -64,12 +66,15 @@ class Family(NamedTuple):
 class Gathered:
     """The series of one push while it is read.
 
-    ``most``: the most series. ``dropped``: reason -> series that are not kept.
+    ``most``: the most series. ``families``: a metric's name for Prometheus -> its series, whatever
+    their types, because Prometheus rejects a page that has a series twice. ``kinds``: the types by
+    that name. ``dropped``: reason -> series that are not kept.
     ``of_client``: the labels that all series of the client have.
     """
 
     most: int
-    families: dict[Family, dict[Labels, float]] = field(default_factory=dict)
+    families: dict[str, dict[Labels, float]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
     of_client: dict[str, str] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
     count: int = 0
@@ -81,41 +86,43 @@ class Gathered:
         if not shown:
             self.dropped[NAME] += 1
             return
-        family = Family(kind, shown)
-        points = self.families.get(family)
+        points = self.families.get(shown)
         if points is None or labels not in points:
             if self.count >= self.most:
                 self.dropped[TOO_MANY] += 1
                 return
             self.count += 1
         if points is None:
-            points = self.families[family] = {}
+            points = self.families[shown] = {}
+        if self.kinds.setdefault(shown, kind) != kind:
+            self.kinds[shown] = UNKNOWN
         points[labels] = value
 
-    def written(self) -> dict[str, str]:
-        """The families as texts, as far as ``MAX_KEPT_BYTES`` allow."""
-        texts: dict[str, str] = {}
+    def written(self) -> dict[str, bytes]:
+        """The families as texts in UTF-8, as far as ``MAX_KEPT_BYTES`` allow. As ``str`` a single
+        character beyond 16 bits would make each of a text take four bytes."""
+        texts: dict[str, bytes] = {}
         left = MAX_KEPT_BYTES
-        for family, points in paced(self.families.items(), 1):
-            text = _write(points)
-            left -= len(text.encode())
-            if left < 0:
+        for name, points in paced(self.families.items(), 1):
+            family, text = str(Family(self.kinds[name], name)), _write(points)
+            size = len(family) + len(text)
+            if size > left:
                 self.dropped[TOO_MANY] += len(points)
-                left += len(text.encode())
                 continue
-            texts[str(family)] = text
+            left -= size
+            texts[family] = text
         return texts
 
 
-def _write(points: Mapping[Labels, float]) -> str:
+def _write(points: Mapping[Labels, float]) -> bytes:
     """Series as JSON: a list of their labels' names and values, and the value, for each."""
     items = [
         [[text for label in labels for text in label], value] for labels, value in points.items()
     ]
-    return json.dumps(items, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(items, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def read(text: str) -> Iterator[tuple[dict[str, str], float]]:
+def read(text: str | bytes) -> Iterator[tuple[dict[str, str], float]]:
     """The series of a family: labels and value. Raises ValueError for another text."""
     for names_and_values, value in json.loads(text):
         labels = dict(zip(names_and_values[::2], names_and_values[1::2], strict=True))

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from gateway.counts import Row
 from gateway.telemetry.instances import InstanceKey, Owner
-from gateway.telemetry.limits import UNIT_BYTES
+from gateway.telemetry.limits import FAMILY_BYTES, UNIT_BYTES
 
 DROPPED: Final = "client_telemetry_dropped"
 """The counter's family (gateway/processes/metric_families.py)."""
@@ -40,14 +40,15 @@ _K = TypeVar("_K")
 class Kept:
     """The newest push of a client.
 
-    ``labels``: those of all its series. ``families``: their texts (``series.py``).
+    ``labels``: those of all its series. ``families``: their texts (``series.py``), which
+    :meth:`gateway.telemetry.told.ClientTold.of` decodes.
     ``pushed_at``, ``ends_at``: seconds of ``time.monotonic``, which all processes of a machine
     share. ``last``: its client has ended.
     """
 
     key: InstanceKey
     labels: Mapping[str, str]
-    families: Mapping[str, str]
+    families: Mapping[str, bytes]
     pushed_at: float
     ends_at: float
     last: bool = False
@@ -55,7 +56,9 @@ class Kept:
     @property
     def units(self) -> int:
         """What it counts against the bound."""
-        return 1 + sum(map(len, self.families.values())) // UNIT_BYTES
+        families = self.families
+        size = sum(map(len, families)) + sum(map(len, families.values()))
+        return 1 + (size + FAMILY_BYTES * len(families)) // UNIT_BYTES
 
 
 class Store:

@@ -34,7 +34,8 @@ class ClientTold:
         """The message for what is kept of a client."""
         owner, instance_id = kept.key
         key = (*owner, instance_text(instance_id))
-        return cls(number, key, kept.labels, kept.families, kept.pushed_at)
+        families = {family: text.decode() for family, text in kept.families.items()}
+        return cls(number, key, kept.labels, families, kept.pushed_at)
 
     def to_json(self) -> dict[str, Any]:
         """The message as a JSON object."""

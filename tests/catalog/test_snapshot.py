@@ -244,9 +244,9 @@ def test_subscriptions_concern_their_namespace_and_all_below() -> None:
     names = ["z", "team-a:x", "team-a:sub:y", "team-ab:x", "a:b"]
     snapshot = Snapshot().apply([ClientMetrics(name, {"metrics": "*"}) for name in names], 1)
     assert concerning(snapshot, "") == ["z"]
-    assert concerning(snapshot, "team-a") == ["team-a:x", "z"]
-    assert concerning(snapshot, "team-a:sub") == ["team-a:sub:y", "team-a:x", "z"]
-    assert concerning(snapshot, "team-a:other") == ["team-a:x", "z"]
+    assert concerning(snapshot, "team-a") == ["z", "team-a:x"]
+    assert concerning(snapshot, "team-a:sub") == ["z", "team-a:x", "team-a:sub:y"]
+    assert concerning(snapshot, "team-a:other") == ["z", "team-a:x"]
     assert concerning(Snapshot(), "team-a") == []
     assert [snapshot.tally("subscriptions", tier) for tier in ("", "team-a", None)] == [1, 2, 5]
 

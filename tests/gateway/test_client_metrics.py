@@ -1,16 +1,32 @@
 """Subscriptions of client metrics: whom they concern, and what clients push."""
 
 import dataclasses
+from time import thread_time
 
 import pytest
 
-from gateway.client_metrics import MAX_MATCHED, Client, Requested, Subscription, requested
+from gateway.client_metrics import (
+    MAX_MATCHED,
+    MAX_REQUEST_STEPS,
+    Client,
+    Requested,
+    Steps,
+    Subscription,
+    requested,
+)
 from gateway.client_metrics_configs import ALL, check
+from gateway.name_regex import NameRegex
+from gateway.slices import SLICE_SECONDS, Slices
 
 CLIENT = Client(bytes(16), "app-1", "apache-kafka-java", "4.3.1", "10.0.0.1", 50_000)
 
 
 # -- which clients it concerns ---------------------------------------------------------------------
+
+
+def concerned(configs: dict[str, str], client: Client = CLIENT) -> bool:
+    """Whether a subscription with these configs concerns a client."""
+    return Subscription("latencies", configs).matches(client, Steps())
 
 
 @pytest.mark.parametrize(
@@ -32,26 +48,85 @@ CLIENT = Client(bytes(16), "app-1", "apache-kafka-java", "4.3.1", "10.0.0.1", 50
 def test_whom_it_concerns(match: str, concerns: bool) -> None:
     configs = {"match": match} if match else {}
     check("latencies", configs)
-    assert Subscription("latencies", configs).matches(CLIENT) is concerns
+    assert concerned(configs) is concerns
 
 
 def test_no_expression_matches_what_a_client_does_not_say() -> None:
     nameless = dataclasses.replace(CLIENT, client_id=None)
-    assert not Subscription("a", {"match": "client_id=.*"}).matches(nameless)
-    assert Subscription("a", {"match": "client_source_port=.*"}).matches(nameless)
+    assert not concerned({"match": "client_id=.*"}, nameless)
+    assert concerned({"match": "client_source_port=.*"}, nameless)
 
 
 def test_no_expression_matches_a_very_long_value() -> None:
-    everyone = Subscription("a", {"match": "client_id=.*"})
-    assert everyone.matches(dataclasses.replace(CLIENT, client_id="x" * MAX_MATCHED))
-    assert not everyone.matches(dataclasses.replace(CLIENT, client_id="x" * (MAX_MATCHED + 1)))
+    for character in ("x", "\u20ac"):
+        longest = MAX_MATCHED // len(character.encode())
+        for length, matches in ((longest, True), (longest + 1, False)):
+            client = dataclasses.replace(CLIENT, client_id=character * length)
+            assert concerned({"match": "client_id=.*"}, client) is matches
+            assert concerned({}, client)
+
+
+# -- what matching may take ------------------------------------------------------------------------
+
+DEAR = "(?:[ab]*a){160}a*"
+HEAVY = {
+    "metrics": "*",
+    "match": f"client_id={DEAR},client_software_name={DEAR},client_software_version={DEAR}",
+}
+LONG = "a" * MAX_MATCHED
+LONG_NAMED = Client(bytes(16), LONG, LONG, LONG, "10.0.0.1", 50_000)
+
+
+def test_no_turn_of_matching_takes_long() -> None:
+    """Three expressions of 490 groups took 60 ms of one turn, and 20 subscriptions seconds."""
+    check("heavy", HEAVY)
+    subscriptions = [Subscription(f"team-a:{number}", HEAVY) for number in range(200)]
+
+    def turns(client: Client) -> list[float]:
+        taken, slices = list[float](), Slices(lambda: requested(subscriptions, client))
+        while not slices.done:
+            began = thread_time()
+            slices.step()
+            taken.append(thread_time() - began)
+        assert slices.result().metrics == (ALL,)
+        return taken
+
+    turns(LONG_NAMED)  # the expressions are compiled in turns, too
+    times = [turns(LONG_NAMED) for _ in range(3)]
+    assert min(map(max, times)) < 2.5 * SLICE_SECONDS
+    assert min(map(sum, times)) < 1.0, "measured: 0.1"
+
+
+def test_the_matches_of_a_request_are_bounded() -> None:
+    cost = 3 * MAX_MATCHED * NameRegex(DEAR).instructions
+    assert MAX_REQUEST_STEPS // 100 < cost < MAX_REQUEST_STEPS // 10
+    fit = MAX_REQUEST_STEPS // cost
+    cheap = Subscription("x", {"match": "client_source_port=.*"})
+    for further in (0, 1, 9):
+        steps = Steps()
+        found = [Subscription(str(each), HEAVY) for each in range(fit + further)]
+        matched = [one.matches(LONG_NAMED, steps) for one in found]
+        assert matched == [True] * fit + [False] * further
+        # Not what costs less either: else it would depend on more than the order.
+        assert cheap.matches(LONG_NAMED, steps) is (further == 0)
+        assert Subscription("y", {}).matches(LONG_NAMED, steps), "it is for all clients"
+
+
+def test_many_ordinary_subscriptions_are_far_from_the_bound() -> None:
+    match = "client_id=billing-.*-app,client_software_name=apache-kafka-.*,client_source_port=.*"
+    client = dataclasses.replace(CLIENT, client_id="billing-department-of-europe-app")
+    steps = Steps()
+    assert all(
+        Subscription(str(number), {"match": match}).matches(client, steps) for number in range(200)
+    )
+    assert steps.left > MAX_REQUEST_STEPS * 3 / 4
 
 
 @pytest.mark.parametrize(
     "configs", [{"match": "client_id=("}, {"interval.ms": "soon"}, {"match": "="}]
 )
 def test_a_damaged_one_concerns_no_client(configs: dict[str, str]) -> None:
-    assert not Subscription("a", {"metrics": ALL, **configs}).matches(CLIENT)
+    assert not concerned({"metrics": ALL, **configs})
 
 
 # -- what a client is asked for --------------------------------------------------------------------

@@ -100,6 +100,16 @@ def test_limits() -> None:
     assert (code, "at most 65,536 bytes" in text) == (INVALID_CONFIG, True)
     code, text = wrong(match="client_id=[a-z]{900}[a-z]{900}")
     assert (code, text.endswith("(the expression is too large)")) == (INVALID_CONFIG, True)
+    dear = "(?:[ab]*a){240}"  # 484 instructions
+    check("two", {"match": f"client_id={dear},client_id={dear}a,client_software_name={dear}"})
+    code, text = wrong(
+        match=f"client_id={dear},client_software_name={dear},client_software_version={dear}"
+    )
+    assert (code, text) == (
+        INVALID_CONFIG,
+        f"Illegal client matching pattern: client_software_version={dear}"
+        " (the expressions together are too large)",
+    )
 
 
 def test_values_are_described_as_parsed() -> None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from time import thread_time
 
 import pytest
 
-from gateway.name_regex import MAX_DEPTH, MAX_WEIGHT, InvalidRegex, NameRegex
+from gateway.name_regex import (
+    MAX_DEPTH,
+    MAX_MATCH_SECONDS,
+    MAX_SECONDS,
+    MAX_WEIGHT,
+    CostsTooMuch,
+    InvalidRegex,
+    NameRegex,
+)
+from gateway.slices import SLICE_SECONDS, Slices
 
 
 def test_a_name_matches_as_a_whole() -> None:
@@ -140,7 +151,7 @@ def test_the_limits_of_an_expression() -> None:
     assert NameRegex("(?:a" * MAX_DEPTH + ")" * MAX_DEPTH).matching(["a" * MAX_DEPTH])
     with pytest.raises(InvalidRegex, match="within each other"):
         NameRegex("(?:a" * (MAX_DEPTH + 1) + ")" * (MAX_DEPTH + 1))
-    assert NameRegex("." * (MAX_WEIGHT // 17)).matching(["a" * (MAX_WEIGHT // 17)])
+    assert NameRegex("." * (MAX_WEIGHT // 17)).matching(["a" * 249]) == ()
     with pytest.raises(InvalidRegex, match="more than 6 classes"):
         NameRegex(r"\pL" * 7)
     assert NameRegex(r"(?i)\pL+:\p{Greek}*\.x").matching(["ab:.X"]) == ("ab:.X",)
@@ -155,3 +166,92 @@ def test_hundreds_of_names_with_dots_are_an_expression() -> None:
     assert NameRegex("|".join(names)).matching(names) == tuple(names)
     escaped = "(?i)" + "|".join(map(re.escape, names[:250]))
     assert NameRegex(escaped).matching(names) == tuple(names[:250])
+
+
+# -- the time to match: a turn of a request may take 5 ms ------------------------------------------
+
+SLOWEST = (
+    "(a|)" * 5_000,
+    "(?:a|aa|){1000}" * 2,
+    "(?:[ab]*a){490}a*",
+    "(?:(a|b)*){400}",
+    "(?:(?:a|b|){60}(?:[ab]*a?){60}){10}",
+    "(?:a*){490}(?:a*){490}",
+    "b*(?:a|aa|){1000}",
+    "(?:a|b)*a(?:a|b){400}",
+)
+"""Those of random expressions that took longest: up to 12 ms for a name, 90 for 5,000 bytes."""
+
+NAMES = ("a" * 249, "b" * 120 + "a" * 129, "ab" * 2_500)
+
+
+def longest_turn(pattern: str, name: str) -> tuple[float, int | None]:
+    """CPU seconds of the longest turn of matching a name twenty times, and the matches; None: it
+    costs too much. A turn is 5 ms and the piece of work that begins within them."""
+    longest = 0.0
+    slices = Slices(lambda: NameRegex(pattern).matching([name] * 20))
+    while not slices.done:
+        began = thread_time()
+        slices.step()
+        longest = max(longest, thread_time() - began)
+    try:
+        return longest, len(slices.result())
+    except CostsTooMuch:
+        return longest, None
+
+
+@pytest.mark.parametrize("pattern", SLOWEST)
+def test_no_turn_of_matching_takes_long(pattern: str) -> None:
+    for name in NAMES:
+        # Other processes share caches with this one: the least of a few runs is the expression's.
+        taken = min(longest_turn(pattern, name)[0] for _ in range(3))
+        assert taken < 2 * SLICE_SECONDS + MAX_MATCH_SECONDS, name[:130]
+
+
+def test_an_expression_that_takes_long_for_a_name_is_not_matched_to_its_end() -> None:
+    assert longest_turn("(a|)" * 5_000, "a" * 5_000)[1] is None
+    # What is left is longer than any text that the expression matches: the first letter ends it.
+    assert longest_turn("(a|)" * 5_000, "c" + "a" * 5_000)[1] == 0
+
+
+def test_hundreds_of_long_names_match_long_names() -> None:
+    names = [f"org.apache.team-{number}.orders-of-many-departments" for number in range(500)]
+    others = [f"{name}.{'y' * 150}" for name in names]
+    listed = NameRegex("|".join(map(re.escape, names)))
+    assert listed.longest < 100
+    assert listed.matching([*others, *names]) == tuple(names)
+    beginnings = NameRegex("|".join(f"{re.escape(name)}.*" for name in names[:250]))
+    assert beginnings.matching(others) == tuple(others[:250])
+
+
+def test_all_matches_of_a_request_have_a_budget_of_cpu_time() -> None:
+    regex, texts = NameRegex(".*"), [(number, b"a") for number in range(80)]
+
+    def clock(matches: int) -> Callable[[], float]:
+        """The time that a match takes, so that the budget is for so many matches."""
+        looks = count()
+        return lambda: next(looks) * MAX_SECONDS / matches
+
+    assert regex.keys_of(texts, clock(81)) == list(range(80))
+    with pytest.raises(CostsTooMuch, match="more than 1 s"):
+        regex.keys_of(texts, clock(79))
+
+
+def test_the_beginning_of_a_long_text_is_timed() -> None:
+    regex = NameRegex("a*")
+    text = b"a" * regex.longest * 3
+    for seconds, found in ((MAX_MATCH_SECONDS * 0.9, [1]), (MAX_MATCH_SECONDS * 1.1, None)):
+        looks = (look * seconds for look in count())
+        if found is None:
+            with pytest.raises(CostsTooMuch, match="bytes takes too long"):
+                regex.keys_of([(1, text)], lambda: next(looks))  # noqa: B023
+        else:
+            assert regex.keys_of([(1, text)], lambda: next(looks)) == found  # noqa: B023
+    assert regex.keys_of([(1, text + b"b")]) == []
+
+
+def test_a_text_that_is_matched_at_once_is_short() -> None:
+    regex = NameRegex("(?:[ab]*a){490}a*")
+    assert regex.matches(b"a" * regex.longest) is True
+    with pytest.raises(CostsTooMuch):
+        regex.matches(b"a" * (regex.longest + 1))

@@ -185,7 +185,7 @@ async def test_it_stops_while_a_text_is_made() -> None:
 
 def kept(number: int) -> Kept:
     key = InstanceKey(Owner("kafka", "all", "team-a", "User:a"), number.to_bytes(16, "big"))
-    return Kept(key, {"client_id": str(number)}, {"g:x": "[]"}, 1.0, 1e9)
+    return Kept(key, {"client_id": str(number)}, {"g:x": b"[]"}, 1.0, 1e9)
 
 
 async def test_a_worker_tells_of_all_its_clients() -> None:

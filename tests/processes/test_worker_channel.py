@@ -108,7 +108,7 @@ def test_a_line_holds_all_that_is_kept_of_a_client(text: str) -> None:
         label = f"{number:05}" + text * 100
         found.add("g", (("a", label),), 1.0, monotonic_sum=False)
         found.add(f"g{number}", (("a", label),), 1.0, monotonic_sum=False)
-    families = found.written()
+    families = {family: text.decode() for family, text in found.written().items()}
     assert families
     labels = dict.fromkeys((*OWN_LABELS, *OF_CLIENT), text * MAX_LABEL)
     line = encode_message(ClientTold(1, tuple("12345"), labels, families, 1.0))

@@ -139,9 +139,20 @@ def test_bytes_that_are_kept_are_bounded() -> None:
         labels = (("a", f"{number:0128}"),)
         found.add(f"g{number % 3}", labels, 1.0, monotonic_sum=False)
     texts = found.written()
-    assert sum(len(text.encode()) for text in texts.values()) <= MAX_KEPT_BYTES
+    assert sum(len(name) + len(text) for name, text in texts.items()) <= MAX_KEPT_BYTES
     assert found.dropped["series"] == 6_000 - sum(len(list(read(text))) for text in texts.values())
-    assert len(json.dumps(texts)) < 1024 * 1024, "a line for the supervisor"
+    line = json.dumps({name: text.decode() for name, text in texts.items()})
+    assert len(line) < 1024 * 1024, "a line for the supervisor"
+
+
+def test_names_count_as_bytes_that_are_kept() -> None:
+    found = Gathered(10_000)
+    for number in range(3_000):
+        found.add(f"{number:0200}", (), 1.0, monotonic_sum=False)
+    texts = found.written()
+    kept = sum(len(name) + len(text) for name, text in texts.items())
+    assert MAX_KEPT_BYTES - 300 < kept <= MAX_KEPT_BYTES
+    assert found.dropped["series"] == 3_000 - len(texts) > 1_000
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
 from gateway.telemetry.instances import InstanceKey, Owner
 from gateway.telemetry.limits import UNIT_BYTES
+from gateway.telemetry.series import Gathered
 from gateway.telemetry.store import LAST_SECONDS, Kept, Store
 
 
@@ -25,7 +30,7 @@ def kept(
     listener: str = "all",
 ) -> Kept:
     key = InstanceKey(Owner("kafka", listener, home, principal), number.to_bytes(16, "big"))
-    text = " " * ((units - 1) * UNIT_BYTES)
+    text = b" " * ((units - 1) * UNIT_BYTES)
     return Kept(key, {"client_id": str(number)}, {"g:x": text}, at, at + 100)
 
 
@@ -104,6 +109,22 @@ def test_a_client_with_much_counts_several_times() -> None:
     store.put(kept(4))
     assert len(store) == 4
     assert len(Store(1, Clock()).tell()) == 0
+
+
+@pytest.mark.parametrize("rare", ["", "\u00e9", "\u20ac", "\U0001f600"])
+@pytest.mark.parametrize("name", ["g", "g" * 249])
+def test_units_bound_the_memory_whatever_the_characters_and_names(rare: str, name: str) -> None:
+    found = Gathered(1_000)
+    for number in range(1_000):
+        found.add(f"{name}{number}", (("a", "a" * 20),), 1.0, monotonic_sum=False)
+        found.add("labels", (("a", f"{number}" + "a" * 120 + rare),), 1.0, monotonic_sum=False)
+    families = found.written()
+    key = InstanceKey(Owner("kafka", "all", "team-a", "User:a"), bytes(16))
+    units = Kept(key, {}, families, 0.0, 1.0).units
+    objects = (families, *families, *families.values())
+    taken = sum(map(sys.getsizeof, objects))
+    assert (units - 1) * UNIT_BYTES <= taken * 1.1
+    assert taken <= units * UNIT_BYTES
 
 
 def test_what_is_larger_than_everything_is_not_kept() -> None:

@@ -23,14 +23,14 @@ from typing import Final
 from gateway.acl_model import ResourceType
 from gateway.apis import generic, walking
 from gateway.apis.counting import count_errors
-from gateway.apis.transactions.id_regex import CostsTooMuch, matching_ids
+from gateway.apis.transactions.id_regex import matching_ids
 from gateway.decision import Denied
 from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, INVALID_REGULAR_EXPRESSION
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.name_regex import InvalidRegex, NameRegex
+from gateway.name_regex import CostsTooMuch, InvalidRegex, NameRegex
 from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs
 from gateway.rules.rename import REGEX, TRANSACTIONAL_ID
 from protocol import messages
