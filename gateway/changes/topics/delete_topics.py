@@ -223,7 +223,7 @@ async def _delete_frozen(
         # The freeze keeps each topic in its place, but rights may be revoked meanwhile.
         newest = context.catalog.snapshot
         hold.check(newest)
-        access = deletion.access.over(View(view.settings, newest))
+        access = deletion.access.on(newest)
         denied.clear()
         denied.update(_denied(deletion, access, topics))
         allowed = {flat for key, flat in topics.items() if key not in denied}
@@ -262,14 +262,14 @@ async def _mark_namespaces(deletion: Deletion) -> list[str]:
         return []
     paths, now = set(namespaces.values()), deletion.context.clock()
     by_name = {str(key.name).encode(): key for key in namespaces}
-    settings, index = deletion.view.settings, deletion.context.cluster.index
+    index = deletion.context.cluster.index
     decided, forbidden = delete_namespaces.Deletion(), dict[bytes, Denied]()
     acls: list[ResourceAcls] = []
     at_once = delete_namespaces.ACLS_AT_ONCE
 
     def decide(snapshot: Snapshot) -> list[Namespace]:
         nonlocal decided, forbidden
-        access = deletion.access.over(View(settings, snapshot))
+        access = deletion.access.on(snapshot)
         forbidden = admin_rights.deletions(access, by_name, index.names())
         kept = paths - {namespaces[by_name[name]] for name in forbidden}
         decided = delete_namespaces.decide(access, kept, now)
@@ -282,9 +282,7 @@ async def _mark_namespaces(deletion: Deletion) -> list[str]:
         changes: list[Change] = [*decide(newest)]
         if not hold.holds((), [one.path for one in decided.marked]):
             raise Rejected.of(CHANGED)
-        acls[:] = delete_namespaces.acls_inside(
-            deletion.access.over(View(settings, newest)), decided.marked
-        )
+        acls[:] = delete_namespaces.acls_inside(deletion.access.on(newest), decided.marked)
         # Removing them later grants no rights, because clients cannot reach a marked namespace.
         changes += without(newest, acls[:at_once])
         return hold.ended(newest, changes)
