@@ -219,17 +219,23 @@ async def _delete_frozen(
     }
     denied: dict[TopicKey, Denied] = {}
 
+    def by_flat(found: Mapping[TopicKey, Denied]) -> dict[str, Denied]:
+        allowed = {flat for key, flat in topics.items() if key not in found}
+        return {topics[key]: why for key, why in found.items() if topics[key] not in allowed}
+
     def why_not(_: Collection[str]) -> dict[str, Denied]:
         # The freeze keeps each topic in its place, but rights may be revoked meanwhile.
         newest = context.catalog.snapshot
         hold.check(newest)
-        access = deletion.access.on(newest)
         denied.clear()
-        denied.update(_denied(deletion, access, topics))
-        allowed = {flat for key, flat in topics.items() if key not in denied}
-        return {topics[key]: why for key, why in denied.items() if topics[key] not in allowed}
+        denied.update(_denied(deletion, deletion.access.on(newest), topics))
+        return by_flat(denied)
 
-    outcomes = await delete_at_broker(context, ids, timeout, why_not)
+    def still(_: Collection[str]) -> dict[str, Denied]:
+        newest = context.catalog.snapshot
+        return by_flat(_denied(deletion, deletion.access.on(newest), topics))
+
+    outcomes = await delete_at_broker(context, ids, timeout, why_not, still)
     facts = text_facts(deletion.access, {flat: key.name for key, flat in paced(topics.items())})
     for key, flat in paced(topics.items()):
         why = denied.get(key)
