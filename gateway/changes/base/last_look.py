@@ -78,7 +78,8 @@ async def ask_about(
 
     with context.at_work.on(flats if changes and noted else ()):
         try:
-            if still is None or not changes:
+            # Without turns nothing else is served meanwhile, so no right ends.
+            if still is None or not changes or context.turns is None:
                 return await ask(), denied
             return await _while_allowed(
                 context, ask, partial(_is_over, still, lambda: left)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from gateway.catalog.entities import Removal
 from gateway.changes.base import last_look
+from gateway.slices import Turns
 from gateway.views.access import Access
 from tests.changes import admin_requests, config_requests
 from tests.changes.acl_requests import access, entities
@@ -56,7 +58,7 @@ APIS = {
 
 @pytest.mark.parametrize("name", APIS)
 async def test_it_is_cancelled_when_the_right_is_revoked(world: World, name: str) -> None:
-    gateway, cancelled = world.gateway(), list[str]()
+    gateway, cancelled = in_turns(world), list[str]()
     asking = access(gateway, BOB)
     topics, configs = dict(world.broker.topics), dict(world.broker.topics["org..t"].configs)
 
@@ -81,7 +83,7 @@ async def test_it_is_cancelled_when_the_right_is_revoked(world: World, name: str
 
 @pytest.mark.parametrize("name", APIS)
 async def test_other_changes_of_acls_do_not_disturb_it(world: World, name: str) -> None:
-    gateway = world.gateway()
+    gateway = in_turns(world)
 
     async def sent(step: str) -> None:
         if step == f"sent {name}":
@@ -93,6 +95,13 @@ async def test_other_changes_of_acls_do_not_disturb_it(world: World, name: str) 
     await asyncio.sleep(0)
     others = {task.get_coro() for task in asyncio.all_tasks()} - {asyncio.current_task()}
     assert not [one for one in others if "watch" in repr(one)]
+
+
+def in_turns(world: World) -> FakeGateway:
+    """A gateway that serves others meanwhile."""
+    gateway = world.gateway()
+    gateway.context = replace(gateway.context, turns=Turns())
+    return gateway
 
 
 async def _at_once(_: str) -> None:
