@@ -9,6 +9,7 @@ it is copied before a loop with pauses.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TypeVar
 
@@ -39,6 +40,17 @@ def pause_point() -> None:
     """Pause here, if work may pause."""
     if _pause is not None:
         _pause()
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Without pauses, for short work that nobody else may see half done."""
+    global _pause
+    held, _pause = _pause, None
+    try:
+        yield
+    finally:
+        _pause = held
 
 
 def may_pause() -> bool:

@@ -11,7 +11,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from gateway.acl_model import (
     WILDCARD,
@@ -35,6 +35,9 @@ from gateway.flows import NeededAcl
 from gateway.foreign_text import MAX_SHOWN, raised_text, shown_text
 from gateway.names import parents
 from gateway.places import Place
+from protocol.pausing import unbroken
+
+Answer = TypeVar("Answer")
 
 _MAX_RULE: Final = 8_000
 """Characters of a verdict's reason that are shown."""
@@ -68,6 +71,9 @@ class Authorizer(ABC):
     Verdicts may be cached until :meth:`see` or ``changed`` is called.
     """
 
+    judges_by: Snapshot | None = None
+    """The state of the catalog that :meth:`follow` was called with last."""
+
     def configure(  # noqa: B027 - there may be nothing to take
         self, configs: Mapping[str, object], changed: Callable[[], None]
     ) -> None:
@@ -82,6 +88,25 @@ class Authorizer(ABC):
 
     def see(self, snapshot: Snapshot) -> None:  # noqa: B027 - its ACLs may be elsewhere
         """Use this state of the catalog from now on."""
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """:meth:`see` a state of the catalog, and note it."""
+        self.see(snapshot)
+        self.judges_by = snapshot
+
+    def at(self, snapshot: Snapshot) -> Authorizer:
+        """The authorizer that judges by a state of the catalog that this one may not have seen yet:
+        a change is decided by the rights that the changes before it leave, also by those of the
+        same transaction. It never judges by an older state than this authorizer does.
+
+        This default lets the authorizer see the state for each verdict, and go back before anybody
+        else asks it. Authorizers with a faster way override it; an authorizer that does not
+        override :meth:`see` judges by no catalog.
+        """
+        seen = self.judges_by
+        if type(self).see is Authorizer.see or seen is None or snapshot is seen:
+            return self
+        return self if snapshot.version < seen.version else _SeesAhead(self, snapshot)
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to end
         """Release resources; the authorizer is not used any more."""
@@ -172,6 +197,52 @@ def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
         and (literal or deny.pattern_type is PatternType.PREFIXED)
         for deny in denies
     )
+
+
+class _SeesAhead(Authorizer):
+    """An authorizer that sees a state of the catalog only while it is asked."""
+
+    def __init__(self, authorizer: Authorizer, snapshot: Snapshot) -> None:
+        self._authorizer = authorizer
+        self._snapshot = snapshot
+        authorizer.prepare(snapshot)
+
+    def at(self, snapshot: Snapshot) -> Authorizer:
+        return self._authorizer.at(snapshot)
+
+    def authorize(
+        self, principal: str, host: str, operation: Operation, resource: Resource
+    ) -> Verdict:
+        return self._asked(lambda one: one.authorize(principal, host, operation, resource))
+
+    def denying(
+        self, principal: str, host: str, operation: Operation, resource: Resource
+    ) -> Verdict | None:
+        return self._asked(lambda one: one.denying(principal, host, operation, resource))
+
+    def authorize_any(
+        self, principal: str, host: str, operation: Operation, resource_type: ResourceType
+    ) -> Verdict:
+        return self._asked(lambda one: one.authorize_any(principal, host, operation, resource_type))
+
+    def may_manage(self, principal: str, host: str, pattern: ResourcePattern) -> bool:
+        return self._asked(lambda one: one.may_manage(principal, host, pattern))
+
+    def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
+        return self._asked(lambda one: list(one.acls(matching)))
+
+    def _asked(self, ask: Callable[[Authorizer], Answer]) -> Answer:
+        """The answer by the state, with no pause point before the authorizer is back. If it has
+        seen the state, or a later one, meanwhile, it is asked as it is."""
+        authorizer, seen = self._authorizer, self._authorizer.judges_by
+        if seen is None or self._snapshot.version < seen.version:
+            return ask(authorizer)
+        with unbroken():
+            authorizer.see(self._snapshot)
+            try:
+                return ask(authorizer)
+            finally:
+                authorizer.follow(seen)
 
 
 class AuthorizerError(Exception):

@@ -4,7 +4,8 @@ It has a :class:`Rules` for each principal and type of resource, and another for
 decided as other patterns than they are written as (``decided_as``).
 
 Few changes are made in place. Many changes would take too long for a single callback, so they are
-made in slices on a copy, which shares the unchanged parts, and replaces the index at once.
+made in slices on a copy, which shares the unchanged parts, and replaces the index at once. A fork
+shares them for longer: then neither index changes what it shares, but copies it first.
 """
 
 from __future__ import annotations
@@ -60,19 +61,24 @@ class AclIndex:
         self._present = {kind: Presence(kind) for kind in ResourceType}
         self._decided = {kind: Presence(kind) for kind in ResourceType}
         self._next: _Next | None = None
-        self._is_copy = False
-        """True for a copy that shares another index's Rules."""
+        self._own: set[_Key] | None = None
+        """The Rules that no other index shares; None: all of them. Replaced when more are
+        shared."""
 
     def prepare(self, acls: Acls) -> None:
         """Compute the changes that :meth:`see` needs for another state of the catalog, with pause
         points if that is long. Verdicts stay the same until :meth:`see`."""
         before = self.acls
         differences = list(differing(before, acls))
-        made, principals = None, None
+        made, principals, own = None, None, self._own
+        copies: dict[_Key, Rules] = {}
         if self._is_long(differences):
             made = self._copy()
             principals = made._follow(differences)
-        self._next = _Next(before, acls, differences, made, principals)
+        elif own is not None:
+            shared = set(_keys(differences)).difference(own).intersection(self._rules)
+            copies = {key: self._rules[key].copy() for key in shared}
+        self._next = _Next(before, acls, differences, made, principals, own, copies)
 
     def see(self, acls: Acls) -> Collection[str] | None:
         """Follow the catalog to another state, change by change. Returns the principals whose ACLs
@@ -80,15 +86,31 @@ class AclIndex:
         if acls is self.acls:
             return set()
         # A preparation for, or from, another state is useless.
-        while (found := self._next) is None or not found.leads(self.acls, acls):
+        while (found := self._next) is None or not found.leads(self, acls):
             self.prepare(acls)
         self._next, self.acls = None, acls
         if found.made is None:
+            # All copies are there, so nothing pauses before the change is whole.
+            self._rules.update(found.copies)
+            if self._own is not None:
+                self._own.update(found.copies)
             return self._follow(found.differences)
         made = found.made
         self.own_acls, self._rules = made.own_acls, made._rules
         self._present, self._decided = made._present, made._decided
+        if self._own is not None:
+            self._own = made._own
         return found.principals
+
+    def fork(self) -> AclIndex:
+        """An index with the same ACLs that follows other states of the catalog than this one. May
+        pause."""
+        while True:
+            acls, self._own = self.acls, set()
+            made = self._copy()
+            if self.acls is acls:
+                made.acls = acls
+                return made
 
     def own_rules(self, kind: ResourceType, principal: str) -> tuple[Rules, ...]:
         """The grants whose entries name this principal, ``User:*`` for every user."""
@@ -127,8 +149,9 @@ class AclIndex:
         """An index with the same ACLs that can be changed separately. The Rules are shared."""
         made = AclIndex()
         made.own_acls = set(self.own_acls)
-        made._rules = dict(self._rules)
-        made._is_copy = True
+        made._rules, made._own = dict(self._rules), set()
+        if self._own is not None:
+            self._own = set()
         made._present = {kind: found.copy() for kind, found in self._present.items()}
         made._decided = {kind: found.copy() for kind, found in self._decided.items()}
         return made
@@ -171,10 +194,11 @@ class AclIndex:
 
     def _rules_to_change(self, key: _Key) -> Rules:
         rules = self._rules.get(key)
-        if rules is None:
-            rules = self._rules[key] = Rules()
-        elif self._is_copy:
-            rules = self._rules[key] = rules.copy()
+        if rules is not None and (self._own is None or key in self._own):
+            return rules
+        rules = self._rules[key] = Rules() if rules is None else rules.copy()
+        if self._own is not None:
+            self._own.add(key)
         return rules
 
     def _appear(self, pattern: ResourcePattern, *, there: bool) -> None:
@@ -185,18 +209,34 @@ class AclIndex:
 
 
 class _Next(NamedTuple):
-    """The way from a state of the catalog to another: the ``differences`` if they are few, or else
-    an index that was ``made`` from them, and the ``principals`` that they concern."""
+    """The way from a state of the catalog to another: the ``differences`` if they are few, with
+    ``copies`` of the shared Rules that they change, where the index had Rules of its ``own``; or
+    else an index that was ``made`` from them, and the ``principals`` that they concern."""
 
     before: Acls
     after: Acls
     differences: Sequence[Difference]
     made: AclIndex | None
     principals: Collection[str] | None
+    own: set[_Key] | None
+    copies: Mapping[_Key, Rules]
 
-    def leads(self, before: Acls, after: Acls) -> bool:
-        """Whether it leads from ``before`` to ``after``."""
-        return self.before is before and self.after is after
+    def leads(self, index: AclIndex, after: Acls) -> bool:
+        """Whether it leads from the present state of ``index`` to ``after``."""
+        ready = self.made is not None or self.own is index._own
+        return ready and self.before is index.acls and self.after is after
+
+
+def _keys(differences: Iterable[Difference]) -> Iterator[_Key]:
+    """The Rules that differences change."""
+    for before, after in differences:
+        known = after or before
+        assert known is not None
+        old: frozenset[AclEntry] = frozenset() if before is None else before.entries
+        new: frozenset[AclEntry] = frozenset() if after is None else after.entries
+        written = decided_as(known.pattern) == known.pattern
+        for principal in {each.principal for each in old ^ new}:
+            yield known.pattern.type, principal, written
 
 
 def _entries_in(acls: ResourceAcls | None) -> int:

@@ -20,6 +20,8 @@ from gateway.acl_model import (
     resource,
 )
 from gateway.acls.authorizer import AllowedBy
+from gateway.catalog.freezes import NOTHING_FROZEN, Frozen
+from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import INVALID_REQUEST
 from gateway.names import InvalidName, owner_of_id
@@ -172,8 +174,14 @@ class Access:
 
     # -- ACLs themselves --------------------------------------------------------------------------
 
+    def on(self, snapshot: Snapshot, frozen: Frozen = NOTHING_FROZEN) -> Access:
+        """The same client's access on another state of the catalog, read or being decided: its
+        names lead where they lead there, and its rights are those that it has there."""
+        return self.over(View(self.view.settings, snapshot, frozen=frozen))
+
     def over(self, view: View) -> Access:
-        """The access of the same principal in another view."""
+        """The access of the same principal in another view, with the rights of the view's state of
+        the catalog, or of a later one that is read."""
         return Access(view, self.principal, self.host)
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:

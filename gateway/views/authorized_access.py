@@ -236,7 +236,8 @@ class AuthorizedAccess(Access):
         return self._authorizer.denying(self.principal, self.host, operation, topic)
 
     def over(self, view: View) -> Access:
-        made = AuthorizedAccess(view, self.principal, self.host, self._authorizer)
+        authorizer = self._authorizer.at(view.snapshot)
+        made = AuthorizedAccess(view, self.principal, self.host, authorizer)
         made.allowed_by = self.allowed_by
         return made
 

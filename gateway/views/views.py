@@ -108,7 +108,7 @@ class Views:
         """Replace all views by views of the catalog's snapshot, or by closed views if it is too
         old."""
         if self._authorizer is not None:
-            self._authorizer.see(self._catalog.snapshot)
+            self._authorizer.follow(self._catalog.snapshot)
         self._accesses.clear()
         self._by_home.clear()
         for settings, before in self._views.items():

@@ -30,7 +30,7 @@ from gateway.apis.security.acl_messages import (
 from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_limits import MAX_ENTRIES, AclLimits, is_held, is_too_large
-from gateway.changes.acls.acl_rights import CLUSTER, AclRights, admit_to_acls, commit
+from gateway.changes.acls.acl_rights import CLUSTER, AclRights, admit, commit, to_acls
 from gateway.changes.base.catalog_limits import CatalogLimits
 from gateway.changes.base.context import Answered, Batch, Context
 from gateway.decision import Denied
@@ -86,7 +86,7 @@ async def describe_acls(context: Context, access: Access, version: int, body: by
     """Describe ACLs; whole bodies in the client's names, in and out. Raises ProtocolError."""
     request = messages.parse("DescribeAclsRequest", version, body)
     batch = Batch[str, None, None](context, access, (CLUSTER,))
-    rights = await admit_to_acls(batch, Operation.DESCRIBE)
+    rights = await admit(batch, to_acls(batch, Operation.DESCRIBE))
     if isinstance(rights, Denied):
         return batch.answered(description_error(version, rights))
     if matches_nothing(request):
@@ -136,13 +136,20 @@ async def create_acls(context: Context, access: Access, version: int, body: byte
         text = f"{len(creations):,} ACLs are too many for one request; {MAX_CREATIONS:,} are not."
         batch.reject(Denied(POLICY_VIOLATION, text, "request"))
     else:
-        rights = await admit_to_acls(
+        alters = to_acls(
             batch, Operation.ALTER, lambda view, number: _pattern_of(view, creations[number])
         )
-        if creations and isinstance(rights, AclRights):
-            await commit(
-                batch, lambda newest: _creation(batch, rights, creations, newest, made, limits)
-            )
+
+        def rights_on(access: Access) -> AclRights | Denied:
+            made.clear()
+            limits.restart(access.view.snapshot)
+            return alters(access)
+
+        def decide(rights: AclRights, view: View) -> Sequence[Change]:
+            return _creation(batch, rights, creations, view, made, limits)
+
+        if isinstance(await admit(batch, rights_on), AclRights) and creations:
+            await commit(batch, rights_on, decide)
             limits.answer(batch, creations)
     _warn_of_deprecated(context, access, made)
     answers = [answer for _, answer in batch.results()]
@@ -159,16 +166,13 @@ def _creation(
     batch: Batch[int, AclBinding, None],
     rights: AclRights,
     creations: Sequence[Any],
-    snapshot: Snapshot,
+    view: View,
     made: list[AclBinding],
     limits: AclLimits,
 ) -> Sequence[Change]:
     """The patterns that get entries, in their new state; ``made`` collects the new ACLs. ACLs over
     the limits stay without an answer. May be decided more than once."""
-    batch.restart()
-    made.clear()
-    limits.restart(snapshot)
-    view = View(batch.view.settings, snapshot)
+    snapshot = view.snapshot
     wanted: Entries = {}
     for number, creation in enumerate(paced(creations)):
         found = binding_of(view, creation)
@@ -233,11 +237,11 @@ async def delete_acls(context: Context, access: Access, version: int, body: byte
         range(len(filters)),
         spelled=lambda number: filters[number].resource_name_filter or WILDCARD,
     )
-    rights = await admit_to_acls(
+    rights_on = to_acls(
         batch, Operation.ALTER, lambda view, number: _pattern_named(view, filters[number])
     )
-    if filters and isinstance(rights, AclRights):
-        await commit(batch, lambda newest: _deletion(batch, rights, filters, newest))
+    if isinstance(await admit(batch, rights_on), AclRights) and filters:
+        await commit(batch, rights_on, lambda rights, view: _deletion(batch, rights, filters, view))
     results = [result for _, result in batch.results()]
     return batch.answered(deletion_response(version, results))
 
@@ -254,12 +258,11 @@ def _deletion(
     batch: Batch[int, None, list[AclBinding]],
     rights: AclRights,
     filters: Sequence[Any],
-    snapshot: Snapshot,
+    view: View,
 ) -> Sequence[Change]:
     """The patterns that lose entries; a pattern without entries is removed. All filters apply to
     the same state. May be decided more than once."""
-    batch.restart()
-    view = View(batch.view.settings, snapshot)
+    snapshot = view.snapshot
     gone: Entries = {}
     still_open = MAX_OPEN_FILTERS
     for number, one in enumerate(filters):

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from gateway.acl_model import Operation
 from gateway.apis.security import scram_messages
 from gateway.catalog.entities import Change
-from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_rights import CLUSTER, admit, commit
 from gateway.changes.base.context import Answered, Batch, Context
 from gateway.changes.base.rejected import MAX_CHANGES, TOO_MANY_CHANGES
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.views.access import Access
+from gateway.views.view import View
 from protocol import messages
 from protocol.pausing import paced
 
@@ -47,17 +47,17 @@ async def alter_user_scram_credentials(
     request = messages.parse("AlterUserScramCredentialsRequest", version, body)
     batch = Batch[str, None, None](context, access, scram_messages.users_of(request))
 
-    def decide(snapshot: Snapshot) -> Sequence[Change]:
-        batch.restart()
-        alteration = scram_messages.alter(snapshot, request)
+    def decide(_: None, view: View) -> Sequence[Change]:
+        alteration = scram_messages.alter(view.snapshot, request)
         batch.answers.update(alteration.answers)
         return alteration.changes
 
-    if await admit(batch, _denial(Operation.ALTER)) is None:
+    rights_on = _denial(Operation.ALTER)
+    if await admit(batch, rights_on) is None:
         if len(request.deletions) + len(request.upsertions) > MAX_CHANGES:
             batch.reject(TOO_MANY_CHANGES)
         else:
-            await commit(batch, decide)
+            await commit(batch, rights_on, decide)
     answers = dict(batch.results())
     return batch.answered(scram_messages.alteration_response(version, answers))
 

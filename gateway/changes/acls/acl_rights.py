@@ -6,7 +6,7 @@ principal that may ALTER a namespace may describe and change the ACLs inside it,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -21,7 +21,8 @@ from gateway.acl_model import (
     ResourceType,
     namespace_of,
 )
-from gateway.catalog.source import Decide
+from gateway.catalog.entities import Change
+from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Batch
 from gateway.changes.base.rejected import unavailable
 from gateway.decision import Denied
@@ -44,11 +45,15 @@ CLUSTER: Final = "kafka-cluster"
 """The cluster's name in the audit log, and the name of a request about the whole cluster."""
 
 
-async def admit(
-    batch: Batch[Any, Any, Any], rights_on: Callable[[Access], Rights | Denied]
-) -> Rights | Denied:
+RightsOn = Callable[[Access], Rights | Denied]
+"""Returns the rights of a request about the whole cluster on the state of the catalog that an
+access is on, or the error with which its items are rejected."""
+
+
+async def admit(batch: Batch[Any, Any, Any], rights_on: RightsOn[Rights]) -> Rights | Denied:
     """The rights that a request about the whole cluster has on the newest catalog, or the error
-    with which all of its items are rejected."""
+    with which all of its items are rejected. They hold for what is described at once; a change is
+    decided by those of its own turn (:func:`commit`)."""
     try:
         await batch.refresh()
     except OSError as error:
@@ -60,18 +65,17 @@ async def admit(
     return rights
 
 
-async def admit_to_acls(
+def to_acls(
     batch: Batch[Any, Any, Any],
     operation: Operation,
     pattern_at: Callable[[View, Any], ResourcePattern | None] = lambda _view, _key: None,
-) -> AclRights | Denied:
-    """The rights of a request to DESCRIBE or ALTER ACLs, as :func:`admit`. ``pattern_at`` returns
-    the pattern of the item under a key, or None if the item has no pattern."""
-    if not batch.access.authorizes:
-        batch.reject(NO_AUTHORIZER)
-        return NO_AUTHORIZER
+) -> RightsOn[AclRights]:
+    """The rights of a request to DESCRIBE or ALTER ACLs. ``pattern_at`` returns the pattern of the
+    item under a key, or None if the item has no pattern."""
 
     def rights_on(access: Access) -> AclRights | Denied:
+        if not access.authorizes:
+            return NO_AUTHORIZER
         rights = AclRights(access, operation)
         why = rights.why_none()
         if why is None:
@@ -84,13 +88,29 @@ async def admit_to_acls(
                 batch.answer(key, replace(rights.narrowest(pattern) or why, message=why.message))
         return why
 
-    return await admit(batch, rights_on)
+    return rights_on
 
 
-async def commit(batch: Batch[Any, Any, Any], decide: Decide) -> None:
-    """Change the catalog by a decision that answers all items; if the change fails, reject them."""
+async def commit(
+    batch: Batch[Any, Any, Any],
+    rights_on: RightsOn[Rights],
+    decide: Callable[[Rights, View], Sequence[Change]],
+) -> None:
+    """Change the catalog by a decision that answers all items, with the rights of the state that it
+    is made on: they may have been revoked since the request was admitted. If the change fails,
+    reject the items."""
+
+    def decide_now(newest: Snapshot) -> Sequence[Change]:
+        batch.restart()
+        access = batch.access.on(newest)
+        rights = rights_on(access)
+        if isinstance(rights, Denied):
+            batch.reject(rights)
+            return ()
+        return decide(rights, access.view)
+
     try:
-        await batch.context.catalog.change(decide)
+        await batch.context.catalog.change(decide_now)
     except OSError as error:
         batch.restart()
         batch.reject(unavailable(error))

@@ -323,14 +323,15 @@ async def delete_at_broker(
     ids: Mapping[str, bytes | None],
     timeout: timedelta = LONGEST,
     why_not: WhyNot | None = None,
+    still: WhyNot | None = None,
 ) -> dict[str, Outcome]:
     """Delete topics; ``ids`` maps a flat name to the broker's topic id, or to None to delete by
     name.
 
     Returns the outcomes by flat name; topics that ``why_not`` denies are left out, and stay. By its
     id only this topic is deleted, not a topic that was created under the same name since. The index
-    forgets deleted topics. Raises OSError: then it is unknown which topics were deleted; and the
-    errors of ``why_not``.
+    forgets deleted topics. ``still``: see :func:`ask_about`. Raises OSError: then it is unknown
+    which topics were deleted; and the errors of ``why_not``.
     """
     if not ids:
         return {}
@@ -344,7 +345,7 @@ async def delete_at_broker(
         values = {"timeout": timeout, "topics": topics, "topic_names": list(flats)}
         return Request("DeleteTopicsRequest", _DELETES_BY_ID, values)
 
-    response, denied = await ask_about(context, ids, about, why_not, noted=False)
+    response, denied = await ask_about(context, ids, about, why_not, still=still, noted=False)
     left = [flat for flat in ids if flat not in denied]
     by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
 

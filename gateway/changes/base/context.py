@@ -178,7 +178,7 @@ class Batch(Generic[Key, Item, Answer]):
 
     def follow_catalog(self) -> None:
         """Continue on the newest state of the catalog that this process has."""
-        self.access = self.access.over(View(self.view.settings, self.context.catalog.snapshot))
+        self.access = self.access.on(self.context.catalog.snapshot)
 
     async def refresh(self) -> None:
         """Read the catalog to its end and continue on that state. If the catalog cannot be read,
@@ -201,7 +201,7 @@ class Batch(Generic[Key, Item, Answer]):
         """
         snapshot = self.context.catalog.snapshot
         frozen = Frozen.of(freezes_in(snapshot).values())
-        access = self.access.over(View(self.view.settings, snapshot, frozen=frozen))
+        access = self.access.on(snapshot, frozen)
         denied: dict[str, Denied] = {}
         for flat, name in paced(names.items()):
             found = access.topic(operation, name.encode())

@@ -37,7 +37,6 @@ from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST, POLICY_VIOLATIO
 from gateway.names import DELIMITER
 from gateway.views.access import Access
 from gateway.views.subscription_names import subscription_named
-from gateway.views.view import View
 from protocol import messages
 from protocol.pausing import paced
 
@@ -151,7 +150,7 @@ async def _change(batch: Batch[int, _Item, None], *, whole: bool, validate_only:
     answers: dict[int, Denied | None] = {}
 
     def decide(newest: Snapshot) -> list[Change]:
-        access = batch.access.over(View(batch.view.settings, newest))
+        access = batch.access.on(newest)
         grown = Grown(newest.entity)
         changes: list[Change] = []
         for number, item in paced(items.items(), every=1):

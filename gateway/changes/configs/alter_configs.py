@@ -296,7 +296,7 @@ def _why_not_now(batch: _Batch, names: Mapping[str, str]) -> Mapping[str, Denied
 def _check_rights(batch: _Batch, api: str, resource: Any, newest: Snapshot) -> None:
     """Raise :class:`Rejected` if the client may not alter a resource on this state of the
     catalog."""
-    access = batch.access.over(View(batch.view.settings, newest))
+    access = batch.access.on(newest)
     for why in admin_rights.configs(access, api, [resource]).values():
         raise Rejected.of(why)
 

@@ -50,7 +50,6 @@ from gateway.names import DELIMITER, parents
 from gateway.policies.applied import anything_set, applied_rules
 from gateway.policies.applied_text import rules_text
 from gateway.views.access import DESCRIBE, Access
-from gateway.views.view import View
 from protocol import messages
 from protocol.messages import element_class, make
 from protocol.pausing import paced
@@ -146,7 +145,7 @@ async def _look_again(batch: _Batch) -> None:
         if batch.view.snapshot is snapshot and not freezes_in(snapshot):
             return
         frozen = Frozen.of(freezes_in(snapshot).values())
-        batch.access = batch.access.over(View(batch.view.settings, snapshot, frozen=frozen))
+        batch.access = batch.access.on(snapshot, frozen)
         batch.restart()
         _read(batch)
         for number, found in paced(list(batch.left.items())):

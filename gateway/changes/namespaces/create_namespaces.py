@@ -121,7 +121,7 @@ async def create_namespace(
     def decide_now(snapshot: Snapshot) -> Sequence[Change]:
         if context.clock() - listed_at > LISTING_HOLDS:
             raise Rejected.of(try_again("It took too long until the namespace could be created"))
-        newest = access.over(View(settings, snapshot))
+        newest = access.on(snapshot)
         # Brokers were queried meanwhile, and a right may have been revoked.
         reject_if(next(iter(admin_rights.creations(newest, [topic]).values()), None))
         flats = list(index.names()) if index.version != listing else None

@@ -30,7 +30,6 @@ from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
 from gateway.policies.limits import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 from gateway.rules.error_text import restored
-from gateway.views.view import View
 from protocol import messages
 from protocol.messages import Request, changed, element_class, has_field, make
 from protocol.pausing import eased, paced
@@ -75,7 +74,7 @@ class Creation(Batch[str, Planned, Answer]):
         """The planned topics, by flat name, that ACLs deny by now. While a request waits for
         policies, for the catalog and for its turn at the broker, a right may be revoked."""
         snapshot = self.context.catalog.snapshot
-        access = self.access.over(View(self.view.settings, snapshot))
+        access = self.access.on(snapshot)
         topics = [each.requested for each in paced(planned.values())]
         denied = admin_rights.creations(access, topics)
         names = {flat: each.spelled.encode() for flat, each in paced(planned.items())}

@@ -219,17 +219,23 @@ async def _delete_frozen(
     }
     denied: dict[TopicKey, Denied] = {}
 
+    def by_flat(found: Mapping[TopicKey, Denied]) -> dict[str, Denied]:
+        allowed = {flat for key, flat in topics.items() if key not in found}
+        return {topics[key]: why for key, why in found.items() if topics[key] not in allowed}
+
     def why_not(_: Collection[str]) -> dict[str, Denied]:
         # The freeze keeps each topic in its place, but rights may be revoked meanwhile.
         newest = context.catalog.snapshot
         hold.check(newest)
-        access = deletion.access.over(View(view.settings, newest))
         denied.clear()
-        denied.update(_denied(deletion, access, topics))
-        allowed = {flat for key, flat in topics.items() if key not in denied}
-        return {topics[key]: why for key, why in denied.items() if topics[key] not in allowed}
+        denied.update(_denied(deletion, deletion.access.on(newest), topics))
+        return by_flat(denied)
 
-    outcomes = await delete_at_broker(context, ids, timeout, why_not)
+    def still(_: Collection[str]) -> dict[str, Denied]:
+        newest = context.catalog.snapshot
+        return by_flat(_denied(deletion, deletion.access.on(newest), topics))
+
+    outcomes = await delete_at_broker(context, ids, timeout, why_not, still)
     facts = text_facts(deletion.access, {flat: key.name for key, flat in paced(topics.items())})
     for key, flat in paced(topics.items()):
         why = denied.get(key)
@@ -262,14 +268,14 @@ async def _mark_namespaces(deletion: Deletion) -> list[str]:
         return []
     paths, now = set(namespaces.values()), deletion.context.clock()
     by_name = {str(key.name).encode(): key for key in namespaces}
-    settings, index = deletion.view.settings, deletion.context.cluster.index
+    index = deletion.context.cluster.index
     decided, forbidden = delete_namespaces.Deletion(), dict[bytes, Denied]()
     acls: list[ResourceAcls] = []
     at_once = delete_namespaces.ACLS_AT_ONCE
 
     def decide(snapshot: Snapshot) -> list[Namespace]:
         nonlocal decided, forbidden
-        access = deletion.access.over(View(settings, snapshot))
+        access = deletion.access.on(snapshot)
         forbidden = admin_rights.deletions(access, by_name, index.names())
         kept = paths - {namespaces[by_name[name]] for name in forbidden}
         decided = delete_namespaces.decide(access, kept, now)
@@ -282,9 +288,7 @@ async def _mark_namespaces(deletion: Deletion) -> list[str]:
         changes: list[Change] = [*decide(newest)]
         if not hold.holds((), [one.path for one in decided.marked]):
             raise Rejected.of(CHANGED)
-        acls[:] = delete_namespaces.acls_inside(
-            deletion.access.over(View(settings, newest)), decided.marked
-        )
+        acls[:] = delete_namespaces.acls_inside(deletion.access.on(newest), decided.marked)
         # Removing them later grants no rights, because clients cannot reach a marked namespace.
         changes += without(newest, acls[:at_once])
         return hold.ended(newest, changes)

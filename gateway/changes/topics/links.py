@@ -82,7 +82,7 @@ async def remove_link(
     :class:`Rejected` and OSError."""
 
     def decide(newest: Snapshot) -> Sequence[Change]:
-        now = access.over(View(access.view.settings, newest))
+        now = access.on(newest)
         link = now.view.link_named(name)
         if link is None:
             raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, f"There is no link '{name}'.")
@@ -169,7 +169,7 @@ class _Linking:
 
     def decide(self, newest: Snapshot) -> list[Change]:
         """The changes, on a state of the catalog. Raises :class:`Rejected`."""
-        access = self.access.over(View(self.access.view.settings, newest))
+        access = self.access.on(newest)
         flat = self.flat = self._flat(access)
         named = link_names(access.view, self.one)
         present = newest.links_of(flat)

@@ -199,7 +199,7 @@ class _Attempt:
     def _check_rights(self, newest: Snapshot, flat: str, target: LogicalName) -> None:
         """Raise :class:`Rejected` unless the client may move the topic from its present
         namespace."""
-        access, name = self.access.over(View(self.access.view.settings, newest)), self.name.encode()
+        access, name = self.access.on(newest), self.name.encode()
         topic = access.topic_resource(name)
         if topic is None or not access.authorizes:
             return
@@ -213,7 +213,7 @@ class _Attempt:
 
     def _carried(self, newest: Snapshot, former: LogicalName, name: LogicalName) -> Carried | None:
         """The ACLs that the topic takes along to its new name. Raises :class:`Rejected`."""
-        access = self.access.over(View(self.access.view.settings, newest))
+        access = self.access.on(newest)
         goes = NameChange(access, former, name).carries_acls()
         return carried(newest, former, name) if goes else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.acl_model import Operation, pattern_of
-from gateway.changes.acls.acl_rights import AclRights, admit_to_acls, commit
+from gateway.changes.acls.acl_rights import AclRights, admit, commit, to_acls
 from gateway.changes.base.context import Batch
 from gateway.decision import Denied
 from tests.changes.acl_requests import access, put
@@ -145,14 +145,14 @@ async def test_rights_are_those_on_the_newest_catalog() -> None:
     gateway.catalog.lags = True
     put(world, f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:")
     one = batch(gateway, BOB)
-    assert isinstance(await admit_to_acls(one, Operation.ALTER), AclRights)
+    assert isinstance(await admit(one, to_acls(one, Operation.ALTER)), AclRights)
     assert len(one.view.snapshot.acls) == 1
     assert not one.answers
 
 
 async def test_a_principal_without_rights_is_denied_the_cluster() -> None:
     one = batch(World(["org"]).gateway(), BOB)
-    why = await admit_to_acls(one, Operation.DESCRIBE)
+    why = await admit(one, to_acls(one, Operation.DESCRIBE))
     assert isinstance(why, Denied)
     assert (why.code, why.rule) == (31, "acl")
     assert one.answers == {1: why, 2: why}
@@ -162,13 +162,13 @@ async def test_a_principal_without_rights_is_denied_the_cluster() -> None:
 async def test_what_is_away_is_no_denial() -> None:
     gateway = World(["org"]).gateway()
     one = batch(gateway, "User:admin")
-    assert isinstance(await admit_to_acls(one, Operation.ALTER), AclRights)
+    assert isinstance(await admit(one, to_acls(one, Operation.ALTER)), AclRights)
     gateway.catalog.down = True
-    await commit(one, lambda _: [])
+    await commit(one, to_acls(one, Operation.ALTER), lambda _rights, _view: [])
     assert [(why.code, why.rule) for _, why in one.results() if why] == [(7, "unavailable")] * 2
     assert not one.answered(b"").denied
     gateway.catalog.fresh = False
-    why = await admit_to_acls(one, Operation.ALTER)
+    why = await admit(one, to_acls(one, Operation.ALTER))
     assert isinstance(why, Denied)
     assert (why.code, why.rule) == (7, "unavailable")
     assert not one.answered(b"").denied

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import CatalogFormat
 from gateway.catalog.log.records import FORMAT
@@ -75,7 +76,7 @@ class RightsWorld:
             setattr(self.world.broker, name, held)
         self.gateway = self.world.gateway()
         self._allow_everyone = plan.allow_everyone
-        self._authorizer = authorizer(plan.allow_everyone)
+        self._authorizer: Authorizer = authorizer(plan.allow_everyone)
         self.gateway.catalog.subscribe(self._see)
         self._see()
         removal = GroupRemoval(lambda: [("10.0.0.1", 9092)], self._ask_coordinator)
@@ -85,6 +86,11 @@ class RightsWorld:
     def add_acls(self, texts: Iterable[str]) -> None:
         """Add ACLs that exist before the delegate begins."""
         self.world.log.append(entities(texts))
+
+    def use(self, authorizer: Authorizer) -> None:
+        """Let another authorizer decide from now on."""
+        self._authorizer = authorizer
+        self._see()
 
     def access(self, principal: str) -> AuthorizedAccess:
         """The rights of a request that comes now."""
@@ -98,7 +104,7 @@ class RightsWorld:
         return State(self.world.snapshot, topics, groups, ids, self._allow_everyone)
 
     def _see(self) -> None:
-        self._authorizer.see(self.world.snapshot)
+        self._authorizer.follow(self.world.snapshot)
 
     async def run_jobs(self) -> None:
         """Run all background jobs until none has a task, letting the time pass that they wait for.
