@@ -104,9 +104,9 @@ class Far(Protocol):
         ...
 
     def to_read(self, name: bytes) -> bytes | None:
-        """The shadow of a topic that the client may read, even if the topic is frozen; it is made
-        if it is missing. None: there is no such topic now, as far as is known, or the client may
-        not read it."""
+        """The shadow of a topic that the client may describe and read, even if the topic is
+        frozen; it is made if it is missing. None: there is no such topic now, as far as is known,
+        or the client may not read it."""
         ...
 
     def shown(self, flat: bytes) -> bytes | None:

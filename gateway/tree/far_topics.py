@@ -23,7 +23,7 @@ from gateway.rules.declaration import Shadows
 from gateway.rules.shadows import Origin, expected_name, not_ready, origin_of, shadow_name
 from gateway.tree.referred_topics import ReferredTopics
 from gateway.tree.shadow_topics import ShadowTopics
-from gateway.views.access import READ, Access
+from gateway.views.access import DESCRIBE, READ, Access
 from protocol.pausing import paced
 from protocol.primitives import compact_string, legacy_string
 
@@ -91,7 +91,8 @@ class FarTopics:
             why = f"Topic '{shown}' does not exist."
             denied = Denied(UNKNOWN_TOPIC_OR_PARTITION, why, "names")
             return self._not_known(volume, denied, operation, name)
-        return self._shadow(volume, topic_id, found.flat, shown, make=self._makes)
+        make = self._makes and operation != DESCRIBE  # shadows are for those who read
+        return self._shadow(volume, topic_id, found.flat, shown, make=make)
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
         """The shadow of the topic with this id, as the client knows it, if ``operation`` is
@@ -109,7 +110,8 @@ class FarTopics:
             if not exists and not self._made.exists(shadow_name(volume.state.number, own)):
                 return None
             shown = str(UUID(bytes=topic_id))
-            return self._shadow(volume, own, flat, shown, make=exists)
+            reads = not isinstance(access.by_id(READ, flat, topic_id), Denied)
+            return self._shadow(volume, own, flat, shown, make=exists and reads)
         for volume in self._by_path.values():
             self._note_unknown(volume, lambda: self.topic_id(operation, topic_id))
         return None if self._referred is None else self._referred.topic_id(operation, topic_id)
@@ -136,19 +138,20 @@ class FarTopics:
         return shadow_name(volume.state.number, topic_id)
 
     def to_read(self, name: bytes) -> bytes | None:
-        """The shadow of a topic that the client may read, even if the topic is frozen, or None. It
-        is made if it is missing."""
+        """The shadow of a topic that the client may describe and read, even if the topic is frozen,
+        or None. It is made if it is missing."""
         path = self._volume_of_topic(name)
         if self._referred is not None and self._referred.reaches(path):
             return self._referred.to_read(path, name)
         volume = self._by_path.get(path)
         if volume is None:
             return None
-        found = self._access(volume).thawed().topic(READ, name)
-        topic_id = None
-        if not isinstance(found, Denied):
-            topic_id = volume.cluster.index.id_of(found.flat)
-        if isinstance(found, Denied) or topic_id is None:
+        access = self._access(volume)
+        found = access.subscribed(name)  # may be described
+        if isinstance(found, Denied) or isinstance(access.thawed().topic(READ, name), Denied):
+            return None
+        topic_id = volume.cluster.index.id_of(found.flat)
+        if topic_id is None:
             return None
         self._shadow(volume, topic_id, found.flat, "", make=True)
         return shadow_name(volume.state.number, topic_id)

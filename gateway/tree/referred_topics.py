@@ -83,7 +83,8 @@ class ReferredTopics:
             return self._forbidden(volume, inside, spelled)
         if found is None or found.topic_id is None:
             return self._unknown(volume, spelled)
-        return self._shadow(volume, found, spelled, make=self._makes)
+        make = self._makes and operation != DESCRIBE  # shadows are for those who read
+        return self._shadow(volume, found, spelled, make=make)
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
         """The shadow of the topic with this id, as :meth:`topic`, or None if no volume behind
@@ -98,7 +99,8 @@ class ReferredTopics:
                 self._ask_id(volume, topic_id, again)
             if not self._allows(volume, inside, operation):
                 return self._forbidden(volume, inside, shown)
-            return self._shadow(volume, found, shown, make=self._makes)
+            make = self._makes and self._allows(volume, inside, READ)
+            return self._shadow(volume, found, shown, make=make)
         for volume in self._lanes.volumes():
             if not self._final and volume.reachable:
                 self._ask_id(volume, topic_id, again)
@@ -125,7 +127,8 @@ class ReferredTopics:
         return shadow_name(volume.number, found.topic_id)
 
     def to_read(self, path: str, name: bytes) -> bytes | None:
-        """The shadow of a topic that the client may read, or None. It is made if it is missing."""
+        """The shadow of a topic that the client may describe and read, or None. It is made if it is
+        missing."""
         spelled = name.decode(errors="replace")
         volume, inside = self._lanes.volume(path), self._lanes.names(path).parse(spelled)
         if inside is None:
@@ -135,7 +138,7 @@ class ReferredTopics:
         found = self._known(volume, inside)
         if not volume.number or found is None or found.topic_id is None:
             return None
-        if not self._allows(volume, inside, READ):
+        if not (self._allows(volume, inside, READ) and self._allows(volume, inside, DESCRIBE)):
             return None
         self._shadow(volume, found, spelled, make=True)
         return shadow_name(volume.number, found.topic_id)

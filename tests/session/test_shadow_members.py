@@ -7,7 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from gateway.error_codes import FENCED_MEMBER_EPOCH, TOPIC_AUTHORIZATION_FAILED
+from gateway.error_codes import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    FENCED_MEMBER_EPOCH,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from gateway.rules.regex_subscriptions import RegexSubscriptions
 from tests.scenarios.entities import difference
 from tests.session.allowing import Allowing
@@ -108,7 +112,7 @@ def test_what_the_client_may_not_describe_there(at_home: Allowing | None) -> Non
 
 
 def test_a_right_that_is_revoked_there() -> None:
-    """The subscription loses the topic, and a member that was assigned it joins again."""
+    """The subscription loses the topic, and a member that was assigned it asks again."""
     pair = FarPair()
     pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 0))
     accepted(pair, 1)
@@ -117,7 +121,7 @@ def test_a_right_that_is_revoked_there() -> None:
     orders, shadow = id_at_home(pair, FLAT), id_at_home(pair, CLICKS)
     parts = [{"topic_id": each.int, "partitions": [0]} for each in (orders, shadow)]
     got = answered(pair, 1, {"topic_partitions": parts})
-    assert (got.error_code, got.assignment) == (FENCED_MEMBER_EPOCH, None)
+    assert (got.error_code, got.assignment) == (COORDINATOR_LOAD_IN_PROGRESS, None)
     sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
     assert sent.subscribed_topic_names == (FLAT,)
     accepted(pair, 1)

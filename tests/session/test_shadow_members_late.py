@@ -13,7 +13,11 @@ import pytest
 
 from gateway.apis.groups.member_mark import MAX_MARK, TOO_LONG, mark_of
 from gateway.catalog.freezes import Frozen
-from gateway.error_codes import FENCED_MEMBER_EPOCH, TOPIC_AUTHORIZATION_FAILED
+from gateway.error_codes import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    FENCED_MEMBER_EPOCH,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from gateway.exchanges.exchange import Refresh
 from gateway.rules.group_members import Member
 from gateway.rules.shadows import shadow_name
@@ -129,13 +133,13 @@ def test_describing_a_topic_is_not_enough_to_have_a_shadow_made() -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_right_that_comes_back_after_an_assignment_was_cut(version: int) -> None:
-    """The broker does not repeat the assignment, so the member joins again."""
+    """A broker does not repeat the assignment, so the member asks again, with all of its state."""
     pair = FarPair()
     pair.ask(HEARTBEAT, version, heartbeat(version, BOTH, 0))
     shadow = id_at_home(pair, CLICKS)
     pair.other.authorizer = Allowing([])
     got = answered(pair, version, {"topic_partitions": owned(shadow)})
-    assert got.error_code == FENCED_MEMBER_EPOCH
+    assert got.error_code == COORDINATOR_LOAD_IN_PROGRESS
     pair.other.authorizer = None
     sent = pair.ask(HEARTBEAT, version, heartbeat(version, BOTH, 0))
     assert sent.subscribed_topic_names == (FLAT, CLICKS)
@@ -149,11 +153,17 @@ def test_a_shadow_that_this_worker_does_not_know_yet() -> None:
     accepted(pair, 0)
     pair.ask(HEARTBEAT, 0, heartbeat(0, None, 1))
     got = answered(pair, 0, {"topic_partitions": owned(UUID(int=123))})
-    assert got.error_code == 0, "an id of the group's own cluster"
-    pair.home.cluster.index.forget(CLICKS.encode())
-    pair.ask(HEARTBEAT, 0, heartbeat(0, None, 1))
-    got = answered(pair, 0, {"topic_partitions": owned(UUID(int=123))})
-    assert (got.error_code, got.assignment) == (FENCED_MEMBER_EPOCH, None)
+    assert (got.error_code, got.assignment) == (COORDINATOR_LOAD_IN_PROGRESS, None)
+
+
+@pytest.mark.parametrize("allowed", ["DESCRIBE", "READ"])
+def test_what_a_member_needs_there(allowed: str) -> None:
+    """Both rights: it would be given partitions that it is not shown, or that it cannot read."""
+    pair = FarPair(authorizer=Allowing([f"{allowed} TOPIC search:clicks"]))
+    assert pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 0)) is None
+    assert pair.answer(HEARTBEAT, 1).error_code == TOPIC_AUTHORIZATION_FAILED
+    pair.ask(HEARTBEAT, 1, heartbeat(1, ["search:orders"], 0, topic_partitions=owned(CLICKS_ID)))
+    assert not pair.made, "by its id"
 
 
 class ChangingPair(FarPair):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from gateway.error_codes import FENCED_MEMBER_EPOCH, TOPIC_AUTHORIZATION_FAILED
+from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, TOPIC_AUTHORIZATION_FAILED
 from gateway.tree.referred_topics import RIGHTS_SECONDS
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN
 from tests.session.shadow_members import (
@@ -68,7 +68,7 @@ def test_what_the_client_may_not_describe_there(pair: ReferredPair) -> None:
 
 
 def test_an_assignment_that_is_not_known_yet(pair: ReferredPair) -> None:
-    """A broker sends an assignment once, so a member whose topic has to be looked up joins
+    """A broker sends an assignment once, so a member whose topic has to be looked up asks
     again."""
     pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 0))
     shadow = id_at_home(pair, CLICKS)
@@ -77,5 +77,5 @@ def test_an_assignment_that_is_not_known_yet(pair: ReferredPair) -> None:
     pair.ask(HEARTBEAT, 1, heartbeat(1, ["search:orders"], 0))
     part = {"topic_id": shadow.int, "partitions": [0]}
     got = answered(pair, 1, {"topic_partitions": [part]})
-    assert got.error_code == FENCED_MEMBER_EPOCH
+    assert got.error_code == COORDINATOR_LOAD_IN_PROGRESS
     assert got.assignment is None

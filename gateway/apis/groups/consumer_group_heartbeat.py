@@ -23,7 +23,7 @@ from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names, without_partitions
 from gateway.cluster.link import ClusterUnreachable
 from gateway.decision import Denied
-from gateway.error_codes import FENCED_MEMBER_EPOCH
+from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Prepare, Refresh
 from gateway.exchanges.state import ConnectionState
@@ -39,10 +39,12 @@ from protocol.splice import Edit
 
 FIRST_WITH_REGEX: Final = 1
 
-_JOIN_AGAIN: Final = {
-    "error_code": FENCED_MEMBER_EPOCH,
-    "error_message": "A topic of this member's assignment has to be looked up; it must join again.",
+_ASK_AGAIN: Final = {
+    "error_code": COORDINATOR_LOAD_IN_PROGRESS,
+    "error_message": "A topic of this member's assignment has to be looked up. Try again.",
 }
+"""After it clients send all of their state, to which a broker responds with the assignment again.
+A static member that was fenced could not join again (UNRELEASED_INSTANCE_ID)."""
 
 
 def request(
@@ -121,7 +123,7 @@ def response(
         kept = exchange.kept
         reached = kept.sent.reached if isinstance(kept, subscriptions.SentHeartbeat) else None
         if subscriptions.is_cut(state, spans, far, state.spelled or {}, reached):
-            return messages.made(f"{plan.name}Response", plan.version, _JOIN_AGAIN)
+            return messages.made(f"{plan.name}Response", plan.version, _ASK_AGAIN)
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans, far=far)
     body = partial.drop(plan.api, plan.version, buf[start:end], hidden)

@@ -30,6 +30,7 @@ from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Unknown
 from gateway.rules.regex_subscriptions import hear
+from gateway.views.access import DESCRIBE as DESCRIBE_TOPIC
 from gateway.views.access import READ
 from protocol.pausing import paced
 
@@ -114,6 +115,7 @@ async def _prepare_elsewhere(state: ConnectionState, member: Member) -> None:
     far = state.tree.far(Shadows.MADE, final=False, thawed=True)
     for name in paced({*member.names, *member.reached.values()}):
         if is_elsewhere(state, name):
+            far.topic(DESCRIBE_TOPIC, name.encode())  # an unknown name is looked up for it
             far.to_read(name.encode())
     if (prepare := far.preparation()) is not None:
         await prepare()

@@ -45,8 +45,8 @@ class Elsewhere:
     """The shadows of the topics in other volumes that a heartbeat is about, each decided once:
     other clients' changes may come between two slices of the decision.
 
-    The client needs READ on such a topic, because partitions of its shadow are made for members
-    that read, and so that no member learns from its assignment whether others read the topic.
+    The client needs DESCRIBE and READ on such a topic, because partitions of its shadow are made
+    for members that read, and no member may learn from its assignment whether others read it.
     """
 
     def __init__(self, state: ConnectionState, far: Far) -> None:
@@ -96,7 +96,7 @@ def is_cut(
     """Whether an assignment has a topic of another volume that the client is not shown, or may have
     one whose shadow this worker does not know yet. ``reached``: the topics that the member is
     subscribed to, None if they are not known. A broker does not repeat an assignment, so such a
-    member has to join again."""
+    member has to ask for it again."""
     index = state.worker.cluster.index
     has_unknown = False
     for kind, _, _, value in eased(spans):
@@ -109,7 +109,7 @@ def is_cut(
             return True
     if not has_unknown or reached is None:
         return has_unknown
-    return any(is_shadow(flat) and not index.exists(flat) for flat in eased([*reached]))
+    return any(is_shadow(flat) for flat in eased([*reached]))
 
 
 def hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
@@ -129,7 +129,7 @@ def forbidden(
     state: ConnectionState, spans: list[Span], far: Far | None = None
 ) -> dict[bytes, Denied] | None:
     """The names in a subscription that ACLs deny: a single such name rejects the heartbeat
-    (KIP-848). A topic of another volume needs READ there, see :class:`Elsewhere`."""
+    (KIP-848). A topic of another volume needs READ, too, see :class:`Elsewhere`."""
     if far is None and not state.access.authorizes:
         return None
     denied = {}
@@ -140,9 +140,11 @@ def forbidden(
         if not isinstance(found, Denied):
             continue
         if found.rule == "volume" and far is not None:
-            there = far.topic(READ, value)
-            if isinstance(there, Denied) and there.code == TOPIC_AUTHORIZATION_FAILED:
-                denied[value] = there
+            for operation in (DESCRIBE, READ):
+                there = far.topic(operation, value)
+                if isinstance(there, Denied) and there.code == TOPIC_AUTHORIZATION_FAILED:
+                    denied[value] = there
+                    break
         elif found.rule == ACL_RULE:
             denied[value] = found
     return denied or None
