@@ -118,6 +118,8 @@ class Load:
     def __init__(self, requests: bytes, responses: bytes, count: int) -> None:
         allowed = [f"{operation} TOPIC {name}" for name in NAMES for operation in _OPERATIONS]
         pair = Pair(topics=FLATS, authorizer=Allowing([*allowed, "READ GROUP g"]))
+        # The session itself, not the scan that tests put before it.
+        pair.session = getattr(pair.session, "_session", pair.session)
         self._connection, server, self._client = connected(pair)
         self._broker = server.broker
         self._bytes = requests, responses
