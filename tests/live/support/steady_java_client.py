@@ -33,26 +33,30 @@ def java_client(
         arguments += [f"{key}={value}" for key, value in (more or {}).items()]
         with java.start_java("SteadyClient", arguments, log, classes=classes) as process:
             with log.open() as lines:
+                begun = ""
                 while not steady.stopping.wait(0.01) and process.running:
-                    _take(steady, topic, lines.read())
+                    begun = _take(steady, topic, begun + lines.read())
                 end.touch()
                 _await_end(process)
-                _take(steady, topic, lines.read())
+                _take(steady, topic, begun + lines.read())
             if process.returncode != 0:
                 steady.problems.append(process.tail())
 
     return Steady(name, work)
 
 
-def _take(steady: Steady, topic: str, text: str) -> None:
-    """Note the printed lines; each line is written in a single call."""
-    for line in text.splitlines():
+def _take(steady: Steady, topic: str, text: str) -> str:
+    """Note the printed lines; returns what is printed of the next one: a file may be read while a
+    line is written to it."""
+    *lines, begun = text.split("\n")
+    for line in lines:
         event, _, rest = line.partition(" ")
         if event == "failed":
             steady.problems.append(rest)
         elif event in _EVENTS:
             (steady.acked if event == "acked" else steady.seen)[topic].append(rest)
             steady.rounds += 1
+    return begun
 
 
 def _await_end(process: ManagedProcess) -> None:
