@@ -24,6 +24,7 @@ from devkit.gateway_process import GatewayProcess
 from protocol import messages
 from protocol.schema import api_key_of
 from tests.live.support import clients, java_tools
+from tests.live.support.by_hand import await_coordinators
 from tests.live.support.secured_brokers import ANY, PASSWORDS, SecuredBrokers
 from tests.live.support.wire import ConnectionEnded, Wire, entity, request_frame
 from tests.session.producing import batch, produce
@@ -262,17 +263,26 @@ def java_totals(address: str, topic: str, group: str, directory: Path) -> dict[s
     return totals
 
 
+@pytest.mark.alone
 def test_java_is_not_disconnected(
-    sides: Mapping[str, str], gateway: GatewayProcess, unique: Names, tmp_path: Path
+    sides: Mapping[str, str],
+    brokers: SecuredBrokers,
+    gateway: GatewayProcess,
+    unique: Names,
+    tmp_path: Path,
 ) -> None:
-    """A JoinGroup is held over two sessions, and a producer is idle for three."""
+    """A JoinGroup is held over two sessions, and a producer is idle for three. Java authenticates
+    again 0.4 to 1.2 s before a session is over, and may not be late."""
     topics = {side: unique("orders") for side in sides}
+    groups = {side: unique(f"readers-{side}") for side in sides}
     clients.create(gateway.bootstrap_servers("all"), *topics.values())
+    with Wire(brokers.kafka.bootstrap_servers) as wire:
+        # A group whose coordinator is still loading fails to join.
+        await_coordinators(wire, [*groups.values()], [])
     totals: dict[str, dict[str, int]] = {}
 
     def work(side: str) -> None:
-        group = unique(f"readers-{side}")
-        totals[side] = java_totals(sides[side], topics[side], group, tmp_path)
+        totals[side] = java_totals(sides[side], topics[side], groups[side], tmp_path)
 
     clients.together(work, list(sides))
     direct = totals["direct"]

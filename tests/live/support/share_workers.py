@@ -113,6 +113,16 @@ class ShareWorkers(java_tools.RunningProgram):
             if each["event"] not in ("error", "closed")
         )
 
+    def told(self, name: str) -> Counter[tuple[str, str, str]]:
+        """:meth:`counts` without the deliveries. If a topic or a right comes and goes, Java's
+        consumer may drop what it is given, at the broker itself, too, and the gateway cuts what a
+        request brings that waited meanwhile (docs/decisions/share-sessions.md): such a record comes
+        at its second delivery."""
+        told: Counter[tuple[str, str, str]] = Counter()
+        for (event, value, _, error), count in self.counts(name).items():
+            told[event, value, error] += count
+        return told
+
     def outcome(self, name: str) -> Outcome:
         """What became of the records of members.
 
