@@ -33,7 +33,7 @@ from gateway.acls.grants import Grant
 from gateway.acls.rules import Rules
 from gateway.catalog.entities import ResourceAcls
 from gateway.names import DELIMITER
-from protocol.pausing import FEW, eased, pause_point
+from protocol.pausing import FEW, eased, paced, pause_point
 
 Acls = Mapping[ResourcePattern, ResourceAcls]
 
@@ -274,7 +274,22 @@ def _by_principal(
 
 def matching_acls(index: AclIndex, matching: AclFilter) -> Iterator[AclBinding]:
     """All ACLs that match a filter, looked up by its name or its principal if it has either."""
-    for pattern, entries in _candidates(index, matching):
+    yield from _matching(_candidates(index, matching), matching)
+
+
+def listed_acls(index: AclIndex, matching: AclFilter) -> list[AclBinding]:
+    """The same as a list, which may take several slices: the index may go on to another state
+    meanwhile, and the list is of this one."""
+    candidates: Iterable[tuple[ResourcePattern, Iterable[AclEntry]]] = _candidates(index, matching)
+    if matching.principal is not None:
+        candidates = list(candidates)  # of rules that change in place, unlike ``index.acls``
+    return list(_matching(paced(candidates), matching))
+
+
+def _matching(
+    candidates: Iterable[tuple[ResourcePattern, Iterable[AclEntry]]], matching: AclFilter
+) -> Iterator[AclBinding]:
+    for pattern, entries in candidates:
         if means_pattern(matching, pattern):
             for entry in entries:
                 if means_entry(matching, entry):

@@ -49,11 +49,13 @@ def asked_for(made: Authorizer) -> None:
         made.acls(wanted)
 
 
-def said(made: Authorizer) -> list[bool]:
+def said(made: Authorizer) -> list[object]:
     """Some of that."""
     asked = [(who, name) for who in PRINCIPALS[:2] for name in NAMES[::4]]
     named = [(who, resource(KINDS[0], name)) for who, name in asked]
-    return [made.authorize(who, HOST, Operation.READ, one).allowed for who, one in named]
+    found = [made.authorize(who, HOST, Operation.READ, one).allowed for who, one in named]
+    filters = [AclFilter(), *(AclFilter(principal=who) for who in PRINCIPALS[:2])]
+    return [found, *({*made.acls(one)} for one in filters)]
 
 
 @contextmanager
