@@ -29,7 +29,7 @@ from devkit.java import JavaError
 from devkit.maven import MavenError
 from devkit.waiting import DeadlineError
 
-_FAILURES = (
+FAILURES = (
     AnswerError,
     ArchiveError,
     BrokerError,
@@ -41,6 +41,7 @@ _FAILURES = (
     MavenError,
     TargetError,
 )
+"""What ends a measurement; the text of each says why."""
 
 _PARTS = ("all", "codec", "acls", "catalog", "starts", "wire", "tls")
 _VOLUME = (AFTER_BULK, "gib")
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     try:
         return _bench(options)
-    except _FAILURES as error:
+    except FAILURES as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
 

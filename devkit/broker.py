@@ -19,7 +19,13 @@ from typing import Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from devkit.broker_config import MISSED_QUICKLY, NodePlan, properties_text, server_properties
+from devkit.broker_config import (
+    MISSED_QUICKLY,
+    PASSED,
+    NodePlan,
+    properties_text,
+    server_properties,
+)
 from devkit.broker_format import format_data, new_id
 from devkit.broker_program import BrokerProgram
 from devkit.broker_security import BrokerSecurity
@@ -60,6 +66,7 @@ class KafkaCluster:
     ``release``: the release that all nodes support, if they differ (``3.9``).
     ``classes``: a directory that precedes Kafka on the class path.
     ``archive_classes``: the file to which a broker writes its class data when it ends.
+    ``passed_by``: the port of a TCP proxy, which clients of the listener ``PASSED`` are told.
     """
 
     def __init__(
@@ -76,6 +83,7 @@ class KafkaCluster:
         release: str | None = None,
         classes: Path | None = None,
         archive_classes: Path | None = None,
+        passed_by: int | None = None,
     ) -> None:
         self._first_ids = range(1, nodes + 1)
         self._missed_quickly = missed_quickly
@@ -84,6 +92,7 @@ class KafkaCluster:
         self._program = BrokerProgram(jar_set, classes, heap, quick_start, archive_classes)
         self._jar_sets = dict(jar_sets or {})
         self._release = release
+        self._passed_by = passed_by
         self._cluster_id = new_id()
         self._directory: Path | None = None
         self._plans: dict[int, NodePlan] = {}
@@ -227,7 +236,9 @@ class KafkaCluster:
             self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-broker-"))
         directory = self._directory / f"node-{node_id}"
         controller_port = free_port() if node_id == _CONTROLLER_ID else None
-        protocols = self._security.protocols if self._security is not None else ()
+        protocols = [*(self._security.protocols if self._security is not None else ())]
+        if self._passed_by is not None:
+            protocols.append(PASSED)
         secure_ports = {protocol: free_port() for protocol in protocols}
         plan = NodePlan(node_id, free_port(), controller_port, directory, secure_ports)
         self._plans[node_id] = plan
@@ -292,7 +303,9 @@ class KafkaCluster:
     def _configure(self, plan: NodePlan) -> None:
         voters = [self._plans[_CONTROLLER_ID]]
         replicas = min(len(self._first_ids), 3)
-        properties = server_properties(plan, voters, replicas, self._overrides, self._security)
+        properties = server_properties(
+            plan, voters, replicas, self._overrides, self._security, self._passed_by
+        )
         plan.properties_path.write_text(properties_text(properties))
 
     def _launch(self, plan: NodePlan) -> None:

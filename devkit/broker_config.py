@@ -9,13 +9,15 @@ from pathlib import Path
 from devkit.broker_security import BrokerSecurity
 
 HOST = "127.0.0.1"
+PASSED = "PASSED"
+"""The listener whose clients are told the port of a TCP proxy before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
     """A node: its id, its ports, its directory. The controller also has a controller port.
 
-    ``secure_ports`` are the ports of the listeners with TLS or SASL, by protocol.
+    ``secure_ports`` are the ports of the listeners besides PLAINTEXT, by name.
     """
 
     node_id: int
@@ -50,15 +52,19 @@ def server_properties(
     replicas: int,
     overrides: Mapping[str, str],
     security: BrokerSecurity | None = None,
+    passed_by: int | None = None,
 ) -> dict[str, str]:
     """The configuration of ``node``: Kafka's defaults, unless tests need other values.
 
     ``replicas`` is the replication factor of new topics and of Kafka's internal topics;
-    ``overrides`` replace all other settings.
+    ``overrides`` replace all other settings; ``passed_by`` is the port of the TCP proxy before
+    the listener ``PASSED``, if there is one.
     """
     protocols = ["PLAINTEXT", *node.secure_ports]
-    advertised = [f"{protocol}://{node.address_of(protocol)}" for protocol in protocols]
-    listeners = list(advertised)
+    listeners = [f"{protocol}://{node.address_of(protocol)}" for protocol in protocols]
+    told = {PASSED: f"{HOST}:{passed_by}"}
+    advertised = [f"{name}://{told.get(name, node.address_of(name))}" for name in protocols]
+    spoken = {PASSED: "PLAINTEXT"}
     roles = ["broker"]
     if node.controller_port is not None:
         listeners.append(f"CONTROLLER://{HOST}:{node.controller_port}")
@@ -73,7 +79,7 @@ def server_properties(
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
         "listener.security.protocol.map": ",".join(
-            ["CONTROLLER:PLAINTEXT", *(f"{protocol}:{protocol}" for protocol in protocols)]
+            ["CONTROLLER:PLAINTEXT", *(f"{name}:{spoken.get(name, name)}" for name in protocols)]
         ),
         "log.dirs": str(node.directory / "data"),
         "auto.create.topics.enable": "true",

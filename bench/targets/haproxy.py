@@ -40,15 +40,17 @@ class HAProxy(Target):
     name = "haproxy"
     title = "HAProxy, TCP mode"
 
-    def __init__(self, directory: Path, certificate: Path | None = None) -> None:
+    def __init__(
+        self, directory: Path, certificate: Path | None = None, port: int | None = None
+    ) -> None:
+        """``port``: it has to be that one, since the broker tells it to clients."""
         self._directory = directory
         self._certificate = certificate
-        self._port = 0
+        self._port = port or free_port()
         self._process: ManagedProcess | None = None
 
     def start(self, broker: str) -> None:
         """Start it in the foreground of a process of its own."""
-        self._port = free_port()
         config = haproxy_config(broker, self._port, self._certificate)
         name = "haproxy" if self._certificate is None else "haproxy-tls"
         self._process = start_haproxy(self._directory, name, config, self._port)
