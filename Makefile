@@ -177,8 +177,8 @@ compiled: $(STAMP)  ## Install the compiled wheel of this tree into .cache, and 
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
 	@$(SUITE) run $(BIN)/python -m bench
 
-bench-quick: $(STAMP)  ## Compare the CPU of a request with a revision, in pairs (AGAINST=HEAD).
-	@$(SUITE) run $(BIN)/python -m bench.quick $(AGAINST)
+bench-quick: $(STAMP)  ## Compare the CPU of a request with a revision, in pairs (AGAINST=HEAD, COMPILED=1).
+	@$(SUITE) run $(BIN)/python -m bench.quick $(AGAINST) $(if $(filter-out 0,$(COMPILED)),--compiled)
 
 bench-tree: $(STAMP)  ## Look names up in a tree of 10,000 mounts; prints a table.
 	@$(SUITE) run $(BIN)/python -m bench.tree_lookups
