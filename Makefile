@@ -177,8 +177,8 @@ compiled: $(STAMP)  ## Install the compiled wheel of this tree into .cache, and 
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
 	@$(SUITE) run $(BIN)/python -m bench
 
-bench-quick: $(STAMP)  ## Compare the CPU of a request with a revision, in pairs (AGAINST=HEAD).
-	@$(SUITE) run $(BIN)/python -m bench.quick $(AGAINST)
+bench-quick: $(STAMP)  ## Compare the CPU of a request with a revision, in pairs (AGAINST=HEAD, COMPILED=1).
+	@$(SUITE) run $(BIN)/python -m bench.quick $(AGAINST) $(if $(filter-out 0,$(COMPILED)),--compiled)
 
 bench-sizing: $(STAMP)  ## Measure cores, memory and latency with Java clients, beside peers (RECORD=1: into docs/sizing.md).
 	@$(SUITE) run $(BIN)/python -m bench.sizing $(if $(filter-out 0,$(RECORD)),--record)

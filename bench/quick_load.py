@@ -1,8 +1,8 @@
 """The loads of ``make bench-quick``: requests through one connection, between transports in memory.
 
 Runs by its path, in the directory of the tree that it measures, with that tree's product and test
-helpers. For each line on standard input it runs every load once, and prints the microseconds of CPU
-for each request as a line of JSON.
+helpers. It prints the form of the product's hot path. For each line on standard input it runs every
+load once, and prints the microseconds of CPU for each request as a line of JSON.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path.cwd()))
 
+from gateway.hot_path import running_form
 from protocol import messages
 from tests.connections.connected import connected, settled
 from tests.scenarios.entities import entity
@@ -175,7 +176,7 @@ async def main() -> None:
     loads: Mapping[str, Load] = {name: Load(*given) for name, given in exchanges().items()}
     for load in loads.values():
         await load.prepare()
-    print(json.dumps(list(loads)), flush=True)
+    print(running_form(), flush=True)
     for _ in sys.stdin:
         print(json.dumps({name: load.run() for name, load in loads.items()}), flush=True)
 

@@ -57,6 +57,12 @@ def test_the_revision_beside_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(json.loads(capsys.readouterr().out)) == 8
 
 
+@pytest.mark.long("builds")
+def test_the_compiled_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert quick.main(["HEAD", "--compiled", "--rounds", "2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 8
+
+
 def test_a_side_that_ends() -> None:
     with pytest.raises(QuickBenchError):
         Side(PROJECT_ROOT / "docs")
