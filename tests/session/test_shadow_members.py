@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,12 +11,12 @@ from gateway.error_codes import (
     FENCED_MEMBER_EPOCH,
     TOPIC_AUTHORIZATION_FAILED,
 )
-from gateway.rules.regex_subscriptions import RegexSubscriptions
 from tests.scenarios.entities import difference
 from tests.session.allowing import Allowing
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, FarPair, message
 from tests.session.shadow_members import (
     HEARTBEAT,
+    MovingPair,
     accepted,
     answered,
     assigned,
@@ -166,34 +165,6 @@ def test_a_described_group(version: int, allowed: list[str] | None, shown: bool)
     assert list(described.subscribed_topic_names) == (BOTH if shown else ["search:orders"])
     assert not difference({"members": [wanted]}, got.groups[0])
     assert len(described.assignment.topic_partitions) == len(parts)
-
-
-class MovingPair(FarPair):
-    """A member whose broker can be queried, and that goes on at another worker."""
-
-    at_broker: tuple[str, ...] = ()
-    """The names that the broker has the member subscribed to."""
-
-    def join(self, names: list[str]) -> None:
-        self.goes_on()
-        sent = self.ask(HEARTBEAT, 1, heartbeat(1, names, 0))
-        self.at_broker = sent.subscribed_topic_names
-        accepted(self, 1)
-
-    def goes_on(self) -> None:
-        """Go on at another worker, which has heard of no member."""
-        before = self.session.state
-        self.worker.regexes = RegexSubscriptions()
-        self.session = self.another_session(before.addresses)
-        self.session.state.tree = before.tree
-        self.session.state.see(self.home.access())
-        self.session.state.ask_broker = self._described
-
-    async def _described(self, name: str, version: int, request: Any) -> Any:
-        assert (name, request.group_ids) == ("ConsumerGroupDescribeRequest", ("app",))
-        member = {"member_id": "m", "subscribed_topic_names": self.at_broker}
-        group = {"group_id": "app", "group_state": "Stable", "members": [member]}
-        return message("ConsumerGroupDescribeResponse", version, groups=[group])
 
 
 def test_a_member_goes_on_at_another_worker() -> None:

@@ -69,7 +69,7 @@ def request(
         return generic.answer_error(exchange, body, next(iter(forbidden.values())))
     outcome = _decided(state, plan.version, body)
     if isinstance(outcome, Unheard):
-        return recalled_members.recalling(state, outcome.member, *_DESCRIBE)
+        return recalled_members.recalling(state, outcome, *_DESCRIBE)
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, body, outcome)
     if outcome.sent is not None:
