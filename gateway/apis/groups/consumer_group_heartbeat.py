@@ -29,7 +29,6 @@ from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Prepare, Refresh
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import partial
 from gateway.rules.declaration import DESCRIBE, READ, Do, Needs, Shadows
 from gateway.rules.group_members import KnownNames
 from gateway.rules.heartbeat_outcomes import Sent, Unheard
@@ -127,17 +126,17 @@ def response(
     """Note that a membership has ended; restore the topic ids that belong to the names of this
     client's subscription."""
     plan = exchange.plan
-    exchange.spelled = state.spelled
     if isinstance(exchange.kept, subscriptions.SentHeartbeat):
         answer = messages.parse("ConsumerGroupHeartbeatResponse", plan.version, buf[start:end])
         state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
     spans = walking.response_spans(plan, buf, start, end)
+    exchange.spelled = subscriptions.spelled(state, spans, exchange.kept)
     hidden = subscriptions.hidden_ids(state, spans)
     far = None if state.tree is None else generic.far_topics(state, exchange)
     if far is not None:
         kept = exchange.kept
         sent = kept.sent if isinstance(kept, subscriptions.SentHeartbeat) else None
-        reached, spelled = None if sent is None else sent.reached, state.spelled or {}
+        reached, spelled = None if sent is None else sent.reached, exchange.spelled or {}
         if subscriptions.is_cut(state, spans, far, spelled, reached):
             values = {"error_code": _ASK_AGAIN.code, "error_message": _ASK_AGAIN.message}
             return messages.made(f"{plan.name}Response", plan.version, values)
@@ -145,10 +144,7 @@ def response(
         unread = subscriptions.unread_ids(state, spans, far, spelled, owned)
         _note_left_out(state, sent, unread.values(), spans)
         hidden |= unread.keys()
-    if not hidden:
-        return generic.restore(state, exchange, buf, start, end, spans, far=far)
-    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
-    return generic.restored_body(state, exchange, body)
+    return subscriptions.assignment(state, exchange, buf, start, end, spans, hidden, far)
 
 
 def _keep(

@@ -7,17 +7,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
+from gateway.apis.walking import response_spans
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
+from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
+from gateway.rules import partial
 from gateway.rules.heartbeat_outcomes import Sent
 from gateway.rules.rename import one_by_link
 from gateway.rules.shadows import Far, is_shadow, origin_of
 from gateway.views.access import DESCRIBE, READ
 from gateway.views.authorized_access import ACL_RULE
 from protocol.pausing import eased, paced
+from protocol.splice import Edit
 from protocol.walkers import Span
 
 
@@ -165,6 +170,40 @@ def unread_ids(
         and far.id_to_show(flat, spelled.get(flat)) is None
         and far.is_unread_shadow(flat)
     }
+
+
+def assignment(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+    spans: list[Span],
+    hidden: set[bytes],
+    far: Far | None = None,
+) -> list[Edit] | bytes:
+    """The response to a heartbeat, without the ``hidden`` ids. A broker authorizes the names of a
+    heartbeat, and no assignment: a member whose right was revoked keeps what it has until it names
+    its topics again (KafkaApis: handleConsumerGroupHeartbeat, handleShareGroupHeartbeat)."""
+    plan = exchange.plan
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans, far=far, assigned=True)
+    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
+    end, spans = len(body), response_spans(plan, body, 0, len(body))
+    edits = generic.restore(state, exchange, body, 0, end, spans, far=far, assigned=True)
+    return generic.whole(body, edits)
+
+
+def spelled(
+    state: ConnectionState, spans: list[Span], kept: Kept | None
+) -> dict[bytes, bytes] | None:
+    """The client's names for the topics of an assignment: those by which the member is subscribed
+    to them, or else those of this connection's subscriptions."""
+    if not isinstance(kept, SentHeartbeat) or not any(span[0] == TOPIC_ID for span in eased(spans)):
+        return state.spelled
+    names = dict(state.spelled or {})
+    names.update((flat, name.encode()) for flat, name in paced(kept.sent.reached.items()))
+    return names
 
 
 def hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
