@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from gateway.apis.groups.member_mark import is_mark
 from gateway.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     FENCED_MEMBER_EPOCH,
@@ -182,3 +183,18 @@ def test_a_member_goes_on_at_another_worker() -> None:
     sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
     (later,) = pair.made.keys() - {CLICKS}
     assert {FLAT, CLICKS, later} <= {*sent.subscribed_topic_names}
+
+
+def test_a_member_of_many_topics_goes_on_at_another_worker() -> None:
+    """What its broker has to keep of them takes several names."""
+    pair = MovingPair()
+    names = [f"search:a-topic-with-a-name-of-some-length-{number:04}" for number in range(1_000)]
+    pair.other.make(*(name.replace(":", "..") for name in names))
+    pair.join([f":ny:{name}" for name in names])
+    assert sum(map(is_mark, pair.at_broker)) > 2
+    assert len(pair.made) == 1_000
+    pair.goes_on()
+    sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
+    assert sent.subscribed_topic_names is None
+    shadow = min(pair.made)
+    assert len(assigned(pair, 1, {id_at_home(pair, shadow): [0]})) == 1
