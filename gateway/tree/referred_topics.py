@@ -169,6 +169,8 @@ class ReferredTopics:
     ) -> Resolved | Denied:
         assert topic.topic_id is not None
         if topic.partitions > MAX_PARTITIONS:
+            if make:
+                self._made.note_too_large(topic.topic_id, shown, topic.partitions, MAX_PARTITIONS)
             why = f"Topic '{shown}' has more than {MAX_PARTITIONS:,} partitions."
             return Denied(UNKNOWN_TOPIC_OR_PARTITION, why, "volume")
         shadow, shadows = shadow_name(volume.number, topic.topic_id), self._made
