@@ -51,6 +51,18 @@ def connections() -> list[Panel]:
             ],
         ),
         Lines(
+            "Waiting for memory",
+            "Long responses a second that waited for memory to be collected in, and the setting of "
+            "`collected_responses` to raise.",
+            "eps",
+            [
+                Query(
+                    total(rate("collected_response_waits_total"), "listener", "setting"),
+                    "{{listener}}: {{setting}}",
+                )
+            ],
+        ),
+        Lines(
             "Certificates",
             "Until the certificate of each listener expires.",
             "s",

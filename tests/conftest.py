@@ -49,6 +49,7 @@ LONGEST = (
     "tests/live/oracle/test_acl_oracle_changes.py",
     "tests/live/tree_of_gateways/test_three_gateways.py",
     "tests/live/tree/test_groups.py",
+    "tests/live/tree/test_groups_unread_cluster.py",
     "tests/live/tree/test_isolation.py",
     "tests/live/clients/test_java_versions.py",
     "tests/live/clients/test_schema_registry.py",

@@ -31,6 +31,15 @@ LINES: Final = (
         "CREATE and ALTER on topics there; at most one line in 5 s",
     ),
     LogLine(
+        "warning",
+        "groups are assigned no partition of topic %s, and keep no offset of it: it has %d "
+        "partitions, and a topic behind another gateway may have %d",
+        "a member names a topic of a volume that another gateway has, whose shadow would have "
+        "too many partitions, because only that gateway says how many there are: let such "
+        "consumers connect to a listener of the topic's own volume; at most one line in 10 "
+        "minutes for each topic",
+    ),
+    LogLine(
         "info",
         "removed shadow topic %s: its topic is gone",
         "the topic of another volume whose offsets groups kept there does not exist any more",

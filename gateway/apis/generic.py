@@ -121,10 +121,11 @@ def restore(
     far: Far | None = None,
     *,
     remembered: bool = False,
+    assigned: bool = False,
 ) -> list[Edit] | bytes:
     """:func:`response`, for spans that the caller has walked. ``protocol_type`` is the group's if
     no span holds it. ``far`` has the topics of other volumes, or is None if it is to be made here.
-    ``remembered`` is as for :class:`ResponseRenamer`."""
+    ``remembered`` and ``assigned`` are as for :class:`ResponseRenamer`."""
     plan = exchange.plan
     renamer = ResponseRenamer(
         state.access,
@@ -134,6 +135,7 @@ def restore(
         exchange.spelled_ids,
         far=far or (None if state.tree is None else far_topics(state, exchange)),
         remembered=remembered,
+        assigned=assigned,
     )
     renamer.add(spans, protocol_type)
     if exchange.ids:
@@ -145,11 +147,20 @@ def restore(
             body = partial.drop(plan.api, plan.version, buf[start:end], renamer.hidden)
         except LookupError:
             raise ProtocolError(f"{plan.name} response names what was not requested") from None
-        if not remembered:
+        if not (remembered or assigned):
             return restored_body(state, exchange, body)
         spans = response_spans(plan, body, 0, len(body))
         left = restore(
-            state, exchange, body, 0, len(body), spans, protocol_type, far, remembered=True
+            state,
+            exchange,
+            body,
+            0,
+            len(body),
+            spans,
+            protocol_type,
+            far,
+            remembered=remembered,
+            assigned=assigned,
         )
         return whole(body, left)
     if not renamer.more:

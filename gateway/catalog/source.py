@@ -41,6 +41,11 @@ class Catalog(Protocol):
         """True if the snapshot is young enough to decide by (``catalog.max_staleness``)."""
         ...
 
+    @property
+    def age(self) -> float | None:
+        """Seconds since the catalog was last read to its end; None: it never was."""
+        ...
+
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Call ``changed`` on the event loop whenever ``snapshot`` or ``fresh`` has changed."""
         ...

@@ -92,7 +92,8 @@ class Clients:
             for name in self._listener_names
         }
         self._collected = {
-            name: CollectedBytes(config.collected_responses) for name in self._listener_names
+            name: CollectedBytes(config.collected_responses, waited=partial(self._count_wait, name))
+            for name in self._listener_names
         }
         self._broker_sessions = BrokerSessions()
         self.ask_others: Callable[[Wanted], None] = lambda wanted: None
@@ -272,6 +273,10 @@ class Clients:
     def collects(self, connection: Connection, size: int) -> Watcher:
         """Give a response of ``size`` bytes room to be collected, or let its connection wait."""
         return self._collected[connection.listener].enter(connection, size)
+
+    def _count_wait(self, listener: str, setting: str) -> None:
+        """Count a response that waits for room, by the setting that gives no more."""
+        self._counts.add("collected_response_waits", (listener, setting), 1)
 
     def taken(self, connection: Connection) -> None:
         """Note that a client may have taken the long responses that were written to it."""

@@ -80,9 +80,19 @@ class Room:
 
 
 class CollectedBytes:
-    """The rooms at one listener of a worker. ``total`` is the number of bytes that are given."""
+    """The rooms at one listener of a worker. ``total`` is the number of bytes that are given.
 
-    def __init__(self, limits: CollectedResponses, clock: Callable[[], float] = monotonic) -> None:
+    ``waited`` is called for each response that has to wait, with the setting for want of which it
+    does: ``max_bytes_per_ip`` if its address has its share, else ``max_bytes``.
+    """
+
+    def __init__(
+        self,
+        limits: CollectedResponses,
+        clock: Callable[[], float] = monotonic,
+        waited: Callable[[str], object] = lambda setting: None,
+    ) -> None:
+        self._waited = waited
         self._most = limits.max_bytes
         self._per_ip = limits.max_bytes_per_ip
         self._clock = clock
@@ -107,6 +117,7 @@ class CollectedBytes:
         self._lines[room.network][room] = None
         self._give()
         if room.since is None:
+            self._waited("max_bytes_per_ip" if room.network in self._full else "max_bytes")
             connection.await_room(True)
         return room
 

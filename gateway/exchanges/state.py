@@ -80,6 +80,8 @@ class ConnectionState:
     - ``ask_broker``: sends a request of the gateway's own while the client's wait; None: no broker
       connection belongs to this client alone.
     - ``heard``: members of KIP-848 groups that the connection has heard of.
+    - ``left_out``: member of a KIP-848 group -> the shadows that were left out of its assignment,
+      because nothing could be said of their topics yet.
     - ``tree``: the other volumes; None without a tree, and for a client confined to its volume.
     - ``marked_ids_only``: idempotent producers must have ids with a cluster's number (in a tree,
       if the node is outside the listener's volume).
@@ -103,6 +105,7 @@ class ConnectionState:
         "heard",
         "host",
         "identity",
+        "left_out",
         "marked_ids_only",
         "node_id",
         "on_gateway_node",
@@ -144,6 +147,7 @@ class ConnectionState:
         self.spelled: dict[bytes, bytes] | None = None
         self.protocol_types: dict[tuple[str, str], tuple[str, str]] | None = None
         self.heard: set[MemberKey] | None = None
+        self.left_out: dict[MemberKey, frozenset[bytes]] | None = None
         self.sought: dict[tuple[int, str], float] | None = None
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
         self.reauth: AnyReauthentication | None = None

@@ -46,6 +46,10 @@ COUNTERS: Mapping[str, Family] = {
     "accept_delays": Family(
         ("listener", "reason"), "Times that a worker accepted no more clients for a while"
     ),
+    "collected_response_waits": Family(
+        ("listener", "setting"),
+        "Responses that waited for memory to be collected in, by the setting that gave no more",
+    ),
     "authentications": Family(
         ("listener", "mechanism", "result"), "Logins and re-authentications by SASL"
     ),
@@ -118,7 +122,11 @@ ZEROS: Mapping[str, tuple[Labels, ...]] = {
         (reason,) for reason in ("clients", "name", "not_requested", "series", "type")
     ),
     "catalog_skipped_records": tuple((reason,) for reason in SKIP_REASONS),
-    "closes": (("internal error",), ("a change failed",)),
+    "closes": (
+        ("internal error",),
+        ("a change failed",),
+        ("a long response was held for too long",),
+    ),
     "label_overflow": (("namespace",),),
     "tree_number_conflicts": (("", "", ""),),
     "policy_reloads": (("done",), ("failed",)),

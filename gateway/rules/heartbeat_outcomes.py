@@ -44,9 +44,11 @@ class Forward:
 @dataclass(frozen=True, slots=True)
 class Unheard:
     """This connection has not heard of the member: the caller looks the member up at its broker,
-    passes the result to ``recalled`` and decides the heartbeat again."""
+    passes the result to ``recalled`` and decides the heartbeat again. A static member that joins
+    has another member id than before, so it is looked up by its ``instance_id``, too."""
 
     member: MemberKey
+    instance_id: str | None = None
 
 
 class Unknown(Enum):

@@ -92,6 +92,7 @@ class RegexSubscriptions:
         is_elsewhere: Callable[[str], bool] | None = None,
         heard: set[MemberKey] | None = None,
         has_regex: bool = True,
+        is_unread: Callable[[str], bool] | None = None,
     ) -> Forward | Denied | Unheard:
         """Decide a heartbeat, in the client's names: the entity, and the ``body`` that it was
         parsed from. ``has_regex``: the heartbeat's version has a field for an expression.
@@ -105,18 +106,23 @@ class RegexSubscriptions:
         topics, so an evaluation for one heartbeat serves the next (None: no evaluation may be
         reused), except names that are ``elsewhere``, in another volume. ``heard`` holds the
         members that this connection has heard of, because a member may have changed its
-        subscription on another connection (None: brokers cannot be queried).
+        subscription on another connection (None: brokers cannot be queried). ``is_unread``: nothing
+        can be said yet of a name in another volume. A member keeps the shadow that it has for such
+        a name, and a broker is queried for it, because a subscription without the name would give
+        the member's partitions away.
         Raises ProtocolError.
         """
         key = (scope, request.group_id, request.member_id)
         if request.member_epoch < JOINING_EPOCH:
             self._members.forget(key)
             return Forward(body, None)
-        member = self._member(key, request, heard, has_regex=has_regex)
+        unread = _names_unread(request, is_unread)
+        member = self._member(key, request, heard, has_regex=has_regex, unread=unread)
         if member is Unknown.FORWARD:
-            return Forward(body, None)
+            return Forward(_without_subscription(request) if unread else body, None)
         if not isinstance(member, Member):
-            return self._fenced(key) if member is Unknown.FENCE else Unheard(key)
+            unheard = Unheard(key, request.instance_id if unread else None)
+            return self._fenced(key) if member is Unknown.FENCE else unheard
         had_regex = bool(member.pattern)
         if len(request.subscribed_topic_names or ()) > MAX_NAMES:
             why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
@@ -125,6 +131,8 @@ class RegexSubscriptions:
         try:
             self._apply(scope, member, request)
             names = listing() if member.pattern else NO_NAMES
+            if is_unread is not None:
+                reach = _keeping(member.reached, reach, is_unread)
             if is_elsewhere is not None:
                 meaning = (meaning, _reached_elsewhere(member, meaning, is_elsewhere, reach))
             found = self._members.subscription(scope, member, names, meaning, reach)
@@ -179,18 +187,33 @@ class RegexSubscriptions:
             self._unknown.popitem(last=False)
 
     def _member(
-        self, key: MemberKey, request: Any, heard: set[MemberKey] | None, *, has_regex: bool
+        self,
+        key: MemberKey,
+        request: Any,
+        heard: set[MemberKey] | None,
+        *,
+        has_regex: bool,
+        unread: bool,
     ) -> Member | Unknown | None:
         """The member that sends a heartbeat. None: the caller must query the member's broker first,
         because this connection has not heard of the member, and the heartbeat neither holds the
-        full subscription nor repeats one that was fenced."""
-        if request.member_epoch == JOINING_EPOCH:
-            hear(heard, key)
-            return Member()
+        full subscription nor repeats one that was fenced; or because this worker does not know what
+        the member has for the ``unread`` names of a full subscription."""
         told = self._unknown.pop(key, None)
-        if told is not None:
+        known, can_query = self._members.get(key), heard is not None and has_regex
+        must_query = unread and can_query and known is None and told is None
+        if request.member_epoch == JOINING_EPOCH:
+            if must_query:
+                return None
+            hear(heard, key)
+            return Member(reached={} if known is None else known.reached)
+        if told is not None and not (told is Unknown.FENCE and _is_complete(request)):
             return told
+        if unread and known is None and not can_query:
+            return Unknown.FORWARD
         if _is_complete(request) or self._members.is_fenced(key):
+            if must_query and not self._members.is_fenced(key):
+                return None
             hear(heard, key)
         elif heard is not None and has_regex and key not in heard:
             return None
@@ -287,6 +310,34 @@ def _leads_away(found: bytes | None, flat: bytes) -> bool:
 
 def _same_topics(before: Mapping[bytes, str], now: Mapping[bytes, str]) -> bool:
     return before is now or before.keys() == now.keys()
+
+
+def _names_unread(request: Any, is_unread: Callable[[str], bool] | None) -> bool:
+    """Whether a heartbeat has a name of which nothing can be said yet."""
+    names = request.subscribed_topic_names
+    return is_unread is not None and bool(names) and any(map(is_unread, paced(names)))
+
+
+def _without_subscription(request: Any) -> bytes:
+    """A heartbeat that leaves its member's subscription as its broker has it."""
+    return messages.write(changed(request, {"subscribed_topic_names": None}))
+
+
+def _keeping(before: Mapping[bytes, str], reach: Reach, is_unread: Callable[[str], bool]) -> Reach:
+    """``reach``; a name of which nothing can be said yet reaches the shadow that it has reached
+    ``before``."""
+    kept: dict[str, bytes] | None = None
+
+    def kept_or_reached(name: str) -> bytes | None:
+        nonlocal kept
+        found = reach(name)
+        if found is not None or not before or not is_unread(name):
+            return found
+        if kept is None:
+            kept = {one: flat for flat, one in paced(before.items()) if is_shadow(flat)}
+        return kept.get(name)
+
+    return kept_or_reached
 
 
 def _reached_elsewhere(

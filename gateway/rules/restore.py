@@ -51,11 +51,13 @@ class ResponseRenamer:
     or sized fields, which are left to the caller. ``far`` has the topics of other volumes, which
     replace their shadows (None: these are hidden). ``remembered``: the names are from earlier
     subscriptions, not from this request, so a name is used only if it still leads to its topic and
-    the client may describe the topic.
+    the client may describe the topic. ``assigned``: topic ids are those of a member's assignment,
+    which brokers do not authorize (KafkaApis: handleConsumerGroupHeartbeat).
     """
 
     __slots__ = (
         "_access",
+        "_assigned",
         "_far",
         "_flexible",
         "_index",
@@ -80,7 +82,9 @@ class ResponseRenamer:
         *,
         far: Far | None = None,
         remembered: bool = False,
+        assigned: bool = False,
     ) -> None:
+        self._assigned = assigned
         self._far = far
         self._remembered = remembered
         self._access = access
@@ -133,7 +137,8 @@ class ResponseRenamer:
 
     def _topic_id(self, start: int, stop: int, value: bytes) -> None:
         """Replace a broker's topic id by the id that belongs to the name that the client knows,
-        because a move gives the topic a new virtual topic id."""
+        because a move gives the topic a new virtual topic id. Without moved topics the ids of this
+        volume stay, in a tree, too."""
         shown = self._spelled_ids.get(value)
         flat = self._index.name_of(value)
         if shown is None and flat is not None:
@@ -142,8 +147,9 @@ class ResponseRenamer:
                 shown = self._far.id_to_show(flat, spelled)
                 if shown is None:
                     self.hidden.add(value)
-            else:
-                spelled = spelled or self._access.shown(flat)
+            elif self._view.has_topic_ids:
+                own = self._view.spell if self._assigned else self._access.shown
+                spelled = spelled or own(flat)
                 if spelled is None:
                     self.hidden.add(value)
                     return

@@ -109,6 +109,15 @@ class Far(Protocol):
         or the client may not read it."""
         ...
 
+    def is_unread(self, name: bytes) -> bool:
+        """Whether nothing can be said yet of the topic with this name: this worker has read neither
+        the topic nor that there is none, and its cluster does not answer."""
+        ...
+
+    def is_unread_shadow(self, flat: bytes) -> bool:
+        """:meth:`is_unread` of the topic behind a shadow."""
+        ...
+
     def shown(self, flat: bytes) -> bytes | None:
         """The listener's spelling of the topic behind a shadow; None: the topic is unknown, or
         if the client may not describe it."""

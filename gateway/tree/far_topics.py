@@ -81,6 +81,8 @@ class FarTopics:
         if volume is None:
             why = f"Topic '{shown}' is in a volume that this listener does not reach."
             return Denied(UNKNOWN_TOPIC_OR_PARTITION, why, "volume")
+        if _is_unread(volume):  # its ACLs are not known either
+            return not_ready(shown)
         found = self._access(volume).topic(operation, name)
         if isinstance(found, Denied):
             if found.code == UNKNOWN_TOPIC_OR_PARTITION and not found.illegal:
@@ -98,6 +100,8 @@ class FarTopics:
         """The shadow of the topic with this id, as the client knows it, if ``operation`` is
         allowed, or None if no other volume has the topic."""
         for volume in self._by_path.values():
+            if _is_unread(volume):
+                continue
             access, index = self._access(volume), volume.cluster.index
             flat = access.view.flat_of_id(topic_id, index)
             if flat is None:
@@ -114,7 +118,10 @@ class FarTopics:
             return self._shadow(volume, own, flat, shown, make=exists and reads)
         for volume in self._by_path.values():
             self._note_unknown(volume, lambda: self.topic_id(operation, topic_id))
-        return None if self._referred is None else self._referred.topic_id(operation, topic_id)
+        found = None if self._referred is None else self._referred.topic_id(operation, topic_id)
+        if found is None and self._final and any(map(_is_unread, self._by_path.values())):
+            return not_ready(str(UUID(bytes=topic_id)))
+        return found
 
     def subscribed(self, name: bytes) -> bytes | None:
         """The name for a subscription or assignment, or None if no topic can have this name, or the
@@ -144,7 +151,7 @@ class FarTopics:
         if self._referred is not None and self._referred.reaches(path):
             return self._referred.to_read(path, name)
         volume = self._by_path.get(path)
-        if volume is None:
+        if volume is None or _is_unread(volume):
             return None
         access = self._access(volume)
         found = access.subscribed(name)  # may be described
@@ -155,6 +162,31 @@ class FarTopics:
             return None
         self._shadow(volume, topic_id, found.flat, "", make=True)
         return shadow_name(volume.state.number, topic_id)
+
+    def is_unread(self, name: bytes) -> bool:
+        """See :class:`gateway.rules.shadows.Far`."""
+        path = self._volume_of_topic(name)
+        if self._referred is not None and self._referred.reaches(path):
+            return self._referred.is_unread(path, name)
+        volume = self._by_path.get(path)
+        if volume is None or _is_unread(volume) or volume.cluster.reachable:
+            return volume is not None and _is_unread(volume)
+        found = self._access(volume).subscribed(name)
+        if isinstance(found, Denied):
+            return found.code == UNKNOWN_TOPIC_OR_PARTITION and not found.illegal
+        return volume.cluster.index.id_of(found.flat) is None
+
+    def is_unread_shadow(self, flat: bytes) -> bool:
+        """See :class:`gateway.rules.shadows.Far`."""
+        origin = origin_of(flat)
+        if origin is None:
+            return False
+        volume = self._by_number.get(origin.number)
+        if volume is None:
+            return self._referred is not None and self._referred.is_unread_shadow(origin)
+        if _is_unread(volume) or volume.cluster.reachable:
+            return _is_unread(volume)
+        return volume.cluster.index.name_of(origin.topic_id) is None
 
     def _shadow(
         self, volume: Volume, topic_id: bytes, flat: bytes, shown: str, *, make: bool
@@ -262,7 +294,7 @@ class FarTopics:
         """The volume and flat name of the topic behind a shadow, or None if either is unknown."""
         origin: Origin | None = origin_of(flat)
         volume = None if origin is None else self._by_number.get(origin.number)
-        if origin is None or volume is None:
+        if origin is None or volume is None or _is_unread(volume):
             return None
         name = origin.flat or volume.cluster.index.name_of(origin.topic_id)
         return None if name is None else (volume, name)
@@ -283,6 +315,13 @@ def _partitions(volume: Volume, flat: bytes) -> int:
     """The number of partitions of a topic, as last known; at least 1, because the topic may be
     new."""
     return max(volume.cluster.index.partitions.get(flat, 0), 1)
+
+
+def _is_unread(volume: Volume) -> bool:
+    """Whether this worker has never read a volume's catalog, and so neither its names nor its ACLs:
+    its cluster has been down since the worker started. The catalog is read after the first
+    listing."""
+    return volume.state.catalog.age is None
 
 
 async def _refresh(volume: Volume) -> None:

@@ -143,11 +143,34 @@ class ReferredTopics:
         self._shadow(volume, found, spelled, make=True)
         return shadow_name(volume.number, found.topic_id)
 
+    def is_unread(self, path: str, name: bytes) -> bool:
+        """Whether the owner has never reported anything of the topic with this name to the client,
+        and does not answer."""
+        volume = self._lanes.volume(path)
+        inside = self._lanes.names(path).parse(name.decode(errors="replace"))
+        if inside is None or volume.reachable or volume.is_denied(self._lanes.principal):
+            return False
+        missing = volume.missing_age(self._lanes.principal, self._lanes.host, inside)
+        return missing is None and self._operations(volume, inside) is None
+
+    def is_unread_shadow(self, origin: Origin) -> bool:
+        """:meth:`is_unread` of the topic behind a shadow. If the number is of no known volume, it
+        may be that of a volume whose owner has not answered yet."""
+        volume, principal = self._by_number.get(origin.number), self._lanes.principal
+        if volume is None:
+            return any(not each.number for each in self._lanes.volumes())
+        if volume.reachable or volume.is_denied(principal):
+            return False
+        name = volume.name_of(origin.topic_id, principal)
+        return name is None or self._operations(volume, name) is None
+
     def _shadow(
         self, volume: FarVolume, topic: FarTopic, shown: str, *, make: bool
     ) -> Resolved | Denied:
         assert topic.topic_id is not None
         if topic.partitions > MAX_PARTITIONS:
+            if make:
+                self._made.note_too_large(topic.topic_id, shown, topic.partitions, MAX_PARTITIONS)
             why = f"Topic '{shown}' has more than {MAX_PARTITIONS:,} partitions."
             return Denied(UNKNOWN_TOPIC_OR_PARTITION, why, "volume")
         shadow, shadows = shadow_name(volume.number, topic.topic_id), self._made

@@ -44,6 +44,13 @@ KNOWN_SECONDS: Final = 2.0
 """Seconds that a request waits at most until the brokers know its shadows, once they are
 created."""
 
+TOO_LARGE_SECONDS: Final = 600.0
+"""Seconds for which a topic that has too many partitions is not logged again."""
+
+TOO_LARGE_REMEMBERED: Final = 1_000
+"""Topics with too many partitions that were logged lately; if there are more, further ones are not
+logged."""
+
 _CREATE_PARTITIONS: Final = 3
 _METADATA: Final = 9
 _CONFIGS: Final = ({"name": "cleanup.policy", "value": "delete"},)
@@ -66,6 +73,7 @@ class ShadowTopics:
         self._fresh: dict[bytes, int] = {}
         self._settled: dict[bytes, float] = {}
         self._log_at = clock()
+        self._too_large: dict[bytes, float] = {}
 
     def has(self, shadow: bytes, partitions: int = 1) -> bool:
         """Whether a shadow is known to have at least this number of partitions."""
@@ -95,6 +103,24 @@ class ShadowTopics:
     def is_doubted(self, shadow: bytes) -> bool:
         """Whether a shadow is to be looked up again."""
         return shadow in self._doubted
+
+    def note_too_large(self, topic_id: bytes, name: str, partitions: int, most: int) -> None:
+        """Log that a topic has more than ``most`` partitions, so that it gets no shadow: nothing
+        else shows why a group is assigned none of them."""
+        now = self._clock()
+        if self._too_large.get(topic_id, now) > now:
+            return
+        self._too_large = {key: until for key, until in self._too_large.items() if until > now}
+        if len(self._too_large) >= TOO_LARGE_REMEMBERED:
+            return
+        self._too_large[topic_id] = now + TOO_LARGE_SECONDS
+        log.warning(
+            "groups are assigned no partition of topic %s, and keep no offset of it: it has %d"
+            " partitions, and a topic behind another gateway may have %d",
+            name,
+            partitions,
+            most,
+        )
 
     async def ensure(self, wanted: Mapping[bytes, int]) -> None:
         """Create the shadows that are missing and grow the shadows that are too small. ``wanted``:

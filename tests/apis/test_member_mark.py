@@ -4,6 +4,7 @@ again."""
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 
 from gateway.apis.groups.member_mark import (
     MAX_MARK,
+    MAX_MARKS,
     PREFIX,
     TOO_LONG,
     Spellings,
     is_mark,
-    mark_of,
+    marks_of,
     recall,
     with_expressions,
     with_mark,
@@ -57,8 +59,10 @@ def reached(*names: str) -> dict[bytes, str]:
 def kept(names: Sequence[str], pattern: str, *subscribed: str) -> list[str]:
     """The names that a broker has of such a member, including its mark."""
     member = Member(names=tuple(names), pattern=pattern)
-    mark = mark_of(member, flats(*subscribed), reached(*subscribed), SPELLINGS)
-    return [*flats(*subscribed), *([] if mark is None else [mark])]
+    return [
+        *flats(*subscribed),
+        *marks_of(member, flats(*subscribed), reached(*subscribed), SPELLINGS),
+    ]
 
 
 def test_names_that_say_all_need_no_mark() -> None:
@@ -91,9 +95,9 @@ def test_what_names_do_not_tell_is_recalled(
 
 def test_a_name_of_a_link_is_recalled_as_such() -> None:
     member = Member(names=("b:link",))
-    mark = mark_of(member, ["team-a..orders"], {b"team-a..orders": "b:link"}, SPELLINGS)
-    assert mark is not None
-    found = recall(["team-a..orders", mark], "", SPELLINGS)
+    marks = marks_of(member, ["team-a..orders"], {b"team-a..orders": "b:link"}, SPELLINGS)
+    assert len(marks) == 1
+    found = recall(["team-a..orders", *marks], "", SPELLINGS)
     assert found is not None
     assert found.reached == {b"team-a..orders": "b:link"}
 
@@ -159,9 +163,46 @@ def test_a_brokers_own_expression_has_to_join_again() -> None:
 def test_a_mark_is_never_longer_than_a_string() -> None:
     longest = MAX_MARK - len(kept([], "x", "a:orders")[-1]) + 1
     fits, not_any_more = (kept([], "x" * size, "a:orders") for size in (longest, longest + 1))
-    assert len(fits[-1]) == MAX_MARK
+    assert [len(mark) for mark in fits[1:]] == [MAX_MARK]
     assert recall(fits, "", SPELLINGS) is not None
-    assert not_any_more[-1] == TOO_LONG
+    first, second = not_any_more[1:]
+    assert len(first) <= MAX_MARK
+    assert len(second) < 100
+
+
+def names_of_length(size: int) -> list[str]:
+    """Names of 20 characters, which together have some ``size``."""
+    return [f"a:name-{number:013d}" for number in range(size // 20)]
+
+
+@pytest.mark.parametrize("size", [MAX_MARK, 3 * MAX_MARK, MAX_MARKS * MAX_MARK * 4 // 5])
+def test_what_is_too_long_for_a_name_is_divided(size: int) -> None:
+    """Brokers keep names in no order."""
+    names = names_of_length(size)
+    at_broker = kept(names, "a:.*", "a:orders")
+    marks = at_broker[1:]
+    assert 1 < len(marks) <= MAX_MARKS
+    assert max(map(len, marks)) <= MAX_MARK
+    random.Random(size).shuffle(at_broker)
+    member = recall(at_broker, "", SPELLINGS)
+    assert member is not None
+    assert (list(member.names), member.pattern) == (names, "a:.*")
+    body, expressions = without_marks(API, 1, described(at_broker))
+    assert (body, expressions) == (described([]), {(0, "m"): "a:.*"})
+
+
+def test_a_member_with_more_names_has_to_join_again() -> None:
+    at_broker = kept(names_of_length(MAX_MARKS * MAX_MARK), "a:.*", "a:orders")
+    assert at_broker[1:] == [TOO_LONG]
+
+
+def test_a_part_that_is_missing_or_of_another_mark() -> None:
+    one, other = (kept(names_of_length(size * MAX_MARK), "a:.*") for size in (2, 3))
+    assert recall(one, "", SPELLINGS) is not None
+    for at_broker in (one[1:], [*one, one[0]], [*one[1:], one[1]], [*one[1:], other[0]], one[:1]):
+        assert recall(at_broker, "", SPELLINGS) is None
+        body, expressions = without_marks(API, 1, described([*flats("a:orders"), *at_broker]))
+        assert (body, expressions) == (described(flats("a:orders")), {})
 
 
 def test_a_heartbeat_that_says_no_names_gets_none() -> None:

@@ -31,6 +31,7 @@ class FakeCatalog:
         self.commits: list[int] = []
         self.before: dict[int, Callable[[], None]] = {}
         self.fails_at = -1
+        self.age: float | None = 0.0
         self.damaged = self.skipped = 0
 
     @property

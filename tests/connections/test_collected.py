@@ -48,7 +48,11 @@ class Rooms:
     def __init__(self, most: int = 64, per_ip: int = 32) -> None:
         limits = CollectedResponses(max_bytes=most * MIB, max_bytes_per_ip=per_ip * MIB)
         self.now = 0.0
-        self.collected = CollectedBytes(limits, lambda: self.now)
+        self.waited: list[str] = []
+        self.collected = CollectedBytes(limits, lambda: self.now, self._note)
+
+    def _note(self, setting: str) -> None:
+        self.waited.append(setting)
 
     def enter(self, holder: Holder, mib: int) -> Room:
         return self.collected.enter(cast(Collecting, holder), mib * MIB)
@@ -81,6 +85,19 @@ async def test_an_address_waits_for_its_own_share() -> None:
     await rooms.taken(room)
     assert (second.waits, first.paced, second.paced) == (False, False, True)
     assert rooms.collected.total == 33 * MIB
+
+
+async def test_what_a_response_waits_for_is_counted_once() -> None:
+    """By the setting that would have to be raised."""
+    rooms = Rooms(64, 32)
+    rooms.enter(Holder("192.0.2.1"), 30)
+    rooms.enter(Holder("192.0.2.2"), 30)
+    assert rooms.waited == []
+    rooms.enter(Holder("192.0.2.1"), 3)
+    rooms.enter(Holder("192.0.2.3"), 30)
+    assert rooms.waited == ["max_bytes_per_ip", "max_bytes"]
+    rooms.collected.sweep()
+    assert len(rooms.waited) == 2
 
 
 async def test_nobody_overtakes_what_waits_for_the_listener() -> None:
@@ -243,3 +260,15 @@ async def test_a_worker_counts_what_arrives_until_the_connection_is_gone(tmp_pat
     assert collected.total == MIB + 4
     client.connection_lost(None)
     assert collected.total == 0
+
+
+async def test_a_worker_counts_responses_that_wait(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    asked = messages.build(messages.message_class("ListGroupsRequest", 0))
+    head = (100 * MIB).to_bytes(4, "big") + (7).to_bytes(4, "big")
+    for _ in range(3):  # 128 MiB are for their address
+        client = site.connect()
+        client.data_received(request_frame("ListGroups", 0, asked))
+        client.broker_data(head)
+    rows = [row for row in site.server.collect().rows if row[0] == "collected_response_waits"]
+    assert rows == [("collected_response_waits", (site.listener.name, "max_bytes_per_ip"), 2)]

@@ -201,3 +201,16 @@ def test_dashboards_and_rules_are_the_projects_own() -> None:
         name = path.relative_to(CHART)
         is_ignored = any(one.match(line) for one in (name, *name.parents) for line in ignored)
         assert path.is_dir() or taken != is_ignored, name
+
+
+def test_what_is_scraped() -> None:
+    """The labels of a target would rename the label ``namespace`` of the gateway's metrics, by
+    which the dashboards ask, to ``exported_namespace``."""
+    monitoring = template("monitoring.yaml")
+    endpoints = monitoring[monitoring.index("  endpoints:") : monitoring.index("PrometheusRule")]
+    paths = re.findall(r"- port: http\n +path: (\S+)\n", endpoints)
+    assert paths == ["/metrics", "/metrics/clients"]
+    dropped = r"relabelings:\n(?: +#.*\n)* +- action: labeldrop\n +regex: namespace\n"
+    assert len(re.findall(dropped, endpoints)) == len(paths)
+    assert endpoints.index(".clientMetrics") < endpoints.index("/metrics/clients")
+    assert DEFAULTS["monitoring"]["serviceMonitor"]["clientMetrics"]["enabled"] is False

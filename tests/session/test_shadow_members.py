@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 import pytest
 
+from gateway.apis.groups.member_mark import is_mark
 from gateway.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     FENCED_MEMBER_EPOCH,
     TOPIC_AUTHORIZATION_FAILED,
 )
-from gateway.rules.regex_subscriptions import RegexSubscriptions
 from tests.scenarios.entities import difference
 from tests.session.allowing import Allowing
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, FarPair, message
 from tests.session.shadow_members import (
     HEARTBEAT,
+    MovingPair,
     accepted,
     answered,
     assigned,
@@ -168,34 +168,6 @@ def test_a_described_group(version: int, allowed: list[str] | None, shown: bool)
     assert len(described.assignment.topic_partitions) == len(parts)
 
 
-class MovingPair(FarPair):
-    """A member whose broker can be queried, and that goes on at another worker."""
-
-    at_broker: tuple[str, ...] = ()
-    """The names that the broker has the member subscribed to."""
-
-    def join(self, names: list[str]) -> None:
-        self.goes_on()
-        sent = self.ask(HEARTBEAT, 1, heartbeat(1, names, 0))
-        self.at_broker = sent.subscribed_topic_names
-        accepted(self, 1)
-
-    def goes_on(self) -> None:
-        """Go on at another worker, which has heard of no member."""
-        before = self.session.state
-        self.worker.regexes = RegexSubscriptions()
-        self.session = self.another_session(before.addresses)
-        self.session.state.tree = before.tree
-        self.session.state.see(self.home.access())
-        self.session.state.ask_broker = self._described
-
-    async def _described(self, name: str, version: int, request: Any) -> Any:
-        assert (name, request.group_ids) == ("ConsumerGroupDescribeRequest", ("app",))
-        member = {"member_id": "m", "subscribed_topic_names": self.at_broker}
-        group = {"group_id": "app", "group_state": "Stable", "members": [member]}
-        return message("ConsumerGroupDescribeResponse", version, groups=[group])
-
-
 def test_a_member_goes_on_at_another_worker() -> None:
     """Its broker keeps which name of the client leads to the shadow, and which topic is still to
     come."""
@@ -211,3 +183,18 @@ def test_a_member_goes_on_at_another_worker() -> None:
     sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
     (later,) = pair.made.keys() - {CLICKS}
     assert {FLAT, CLICKS, later} <= {*sent.subscribed_topic_names}
+
+
+def test_a_member_of_many_topics_goes_on_at_another_worker() -> None:
+    """What its broker has to keep of them takes several names."""
+    pair = MovingPair()
+    names = [f"search:a-topic-with-a-name-of-some-length-{number:04}" for number in range(1_000)]
+    pair.other.make(*(name.replace(":", "..") for name in names))
+    pair.join([f":ny:{name}" for name in names])
+    assert sum(map(is_mark, pair.at_broker)) > 2
+    assert len(pair.made) == 1_000
+    pair.goes_on()
+    sent = pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1))
+    assert sent.subscribed_topic_names is None
+    shadow = min(pair.made)
+    assert len(assigned(pair, 1, {id_at_home(pair, shadow): [0]})) == 1

@@ -7,16 +7,20 @@ import gzip
 import subprocess
 import sys
 
+import pytest
+
 from gateway.client_metrics import Client, Requested
-from gateway.telemetry.instances import InstanceKey, Owner, Push
+from gateway.telemetry.instances import ACCEPTED, InstanceKey, Owner, Push
 from gateway.telemetry.series import read
 from gateway.telemetry.telemetry import Pusher, Telemetry
 from gateway.telemetry.told import ClientTold
+from tests.telemetry.packed import as_lz4, as_snappy, as_zstd
 from tests.telemetry.payloads import attributes, gauge, point, pushed
 
 OWNER = Owner("kafka", "clients", "team-a", "User:alice")
 INSTANCE = bytes(range(16))
 EVERY_SECOND = Requested(("*",), 1_000, 7)
+SHORT = pushed(gauge("g", point(1.0)))
 METRICS = pushed(gauge("g", point(1.0, topic="t")), resource=attributes(group_id="app"))
 
 
@@ -84,6 +88,25 @@ def test_a_push_that_cannot_be_read_leaves_the_one_before() -> None:
     assert len(told(telemetry)) == 1
     clock.now = 2.5
     assert told(telemetry) == []
+
+
+PACKED = {2: as_snappy(SHORT), 3: as_lz4(SHORT), 4: as_zstd(SHORT)}
+"""By Kafka's number of the compression."""
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_a_compression_that_clients_are_not_told_of(compression: int) -> None:
+    """It is declined before it is unpacked, as a broker declines what it does not know; the client
+    asks again at once, and then compresses by what it is told."""
+    assert compression not in ACCEPTED
+    clock = Clock()
+    telemetry = Telemetry(now=clock)
+    take(telemetry, METRICS)
+    clock.now = 1.0
+    push = Push(7, compression, len(PACKED[compression]), False)
+    assert asyncio.run(telemetry.take(pusher(), EVERY_SECOND, push, PACKED[compression])) == 76
+    assert len(told(telemetry)) == 1, "the push before is kept"
+    assert telemetry.get(pusher().key, EVERY_SECOND) == 0
 
 
 def test_a_push_too_early_is_not_read() -> None:

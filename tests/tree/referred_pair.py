@@ -15,6 +15,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.identity import Identity
 from gateway.referrals.questions import Outcome
 from gateway.rules.declaration import Shadows
+from gateway.rules.regex_subscriptions import RegexSubscriptions
 from gateway.session.deciding import Deciding
 from gateway.slices import Turns
 from gateway.tree.far_lanes import FarLanes
@@ -92,6 +93,13 @@ class ReferredPair(Pair):
         tree: Any = FakeTree(self.home, self.lanes)
         put_around(AROUND)
         state.tree = tree
+
+    def forgets(self) -> None:
+        """Go on at another worker, which has heard of no member, and from no other gateway."""
+        self.others.close()
+        self.others = FakeOthers([self.ny])
+        self.worker.regexes = RegexSubscriptions()
+        self.be(ALICE)
 
     def goes_down(self, outcome: Outcome = Outcome.UNREACHABLE) -> None:
         """Let the other gateway answer like this from now on."""

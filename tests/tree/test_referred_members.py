@@ -6,7 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, TOPIC_AUTHORIZATION_FAILED
+from gateway.error_codes import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    GROUP_ID_NOT_FOUND,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from gateway.tree.referred_topics import RIGHTS_SECONDS
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN
 from tests.session.shadow_members import (
@@ -14,6 +18,7 @@ from tests.session.shadow_members import (
     accepted,
     answered,
     assigned,
+    describing,
     heartbeat,
     id_at_home,
 )
@@ -79,3 +84,35 @@ def test_an_assignment_that_is_not_known_yet(pair: ReferredPair) -> None:
     got = answered(pair, 1, {"topic_partitions": [part]})
     assert got.error_code == COORDINATOR_LOAD_IN_PROGRESS
     assert got.assignment is None
+
+
+def test_a_worker_that_has_never_heard_from_the_owner(pair: ReferredPair) -> None:
+    """A member keeps the topic to which its broker has it subscribed. Without the topic the broker
+    would give its partitions away."""
+    pair.session.state.ask_broker = describing(())
+    at_broker = pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 0)).subscribed_topic_names
+    assert {"search..orders", CLICKS} < {*at_broker}
+    accepted(pair, 1)
+    orders, shadow = id_at_home(pair, "search..orders"), id_at_home(pair, CLICKS)
+    pair.forgets()
+    pair.goes_down()
+    pair.session.state.ask_broker = describing(at_broker)
+    owned = [{"topic_id": each.int, "partitions": [0]} for each in (orders, CLICKS_ID)]
+    for _ in range(2):
+        sent = pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 1, topic_partitions=owned))
+        assert {*sent.subscribed_topic_names} == {*at_broker}
+        assert [each.topic_id for each in sent.topic_partitions] == [orders, shadow]
+        got = assigned(pair, 1, {orders: [0], shadow: [0]})
+        assert got == {orders: [0], CLICKS_ID: [0]}
+    assert pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1)).subscribed_topic_names is None
+    accepted(pair, 1)
+    pair.ny.outcome.clear()
+    assert pair.ask(HEARTBEAT, 1, heartbeat(1, None, 1)).subscribed_topic_names is None
+
+
+def test_a_new_member_does_not_wait_for_an_owner_that_is_down(pair: ReferredPair) -> None:
+    pair.goes_down()
+    pair.session.state.ask_broker = describing((), code=GROUP_ID_NOT_FOUND)
+    sent = pair.ask(HEARTBEAT, 1, heartbeat(1, BOTH, 0, topic_partitions=[]))
+    assert sent.subscribed_topic_names[0] == "search..orders"
+    assert CLICKS not in sent.subscribed_topic_names

@@ -16,6 +16,7 @@ from gateway.error_codes import (
 from gateway.referrals.questions import Outcome
 from gateway.rules.shadows import shadow_name
 from gateway.tree.referred_topics import MAX_PARTITIONS, RIGHTS_SECONDS
+from gateway.tree.shadow_topics import TOO_LARGE_SECONDS
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, codes, message
 from tests.session.test_shadows import commit
 from tests.tree.fake_others import DESCRIBE, READ, FarTopic
@@ -82,10 +83,21 @@ def test_a_shadow_is_made_once_and_grows_with_its_topic(pair: ReferredPair) -> N
     assert pair.made == {CLICKS: 7}
 
 
-def test_a_topic_of_more_partitions_than_any_has_gets_no_shadow(pair: ReferredPair) -> None:
+def test_a_topic_of_more_partitions_than_any_has_gets_no_shadow(
+    pair: ReferredPair, caplog: pytest.LogCaptureFixture
+) -> None:
     """They would be partitions of this cluster, on the word of another gateway."""
     pair.clicks.partitions = MAX_PARTITIONS + 1
     assert rejected(pair, FOREIGN) == [UNKNOWN_TOPIC_OR_PARTITION]
+    assert rejected(pair, FOREIGN) == [UNKNOWN_TOPIC_OR_PARTITION]
+    logged = "gateway.tree.shadow_topics"
+    assert [each.getMessage() for each in caplog.records if each.name == logged] == [
+        f"groups are assigned no partition of topic {FOREIGN}, and keep no offset of it: it has"
+        " 10001 partitions, and a topic behind another gateway may have 10000"
+    ]
+    pair.home.clock.forward(seconds=TOO_LARGE_SECONDS + 1)
+    rejected(pair, FOREIGN)
+    assert sum(each.name == logged for each in caplog.records) == 2
     assert not pair.made
     pair.clicks.partitions = 3
     pair.later(LATE)

@@ -6,13 +6,15 @@ Topic names and ids are rewritten. The gateway evaluates a regular expression it
 that the client may see in the group's volume, and forwards it as a list of names. Topics that
 cannot exist are left out. A topic of another volume is subscribed to by its shadow
 (gateway/rules/shadows.py), whose partitions the broker assigns in its place: each heartbeat looks
-whether the topic has come, or has grown. A mark carries the parts of a subscription that flat names
-cannot express, so that the member can go on at another gateway.
+whether the topic has come, or has grown. While this worker has not read the other volume, which is
+down, a member keeps the shadows that it has, and what it cannot be shown of its assignment waits. A
+mark carries the parts of a subscription that flat names cannot express, so that the member can go
+on at another gateway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -27,24 +29,30 @@ from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Prepare, Refresh
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import partial
 from gateway.rules.declaration import DESCRIBE, READ, Do, Needs, Shadows
 from gateway.rules.group_members import KnownNames
-from gateway.rules.heartbeat_outcomes import Unheard
+from gateway.rules.heartbeat_outcomes import Sent, Unheard
+from gateway.rules.regex_subscriptions import JOINING_EPOCH
 from gateway.rules.rename import Rejections
 from gateway.rules.shadows import Far
 from protocol import messages
-from protocol.pausing import eased
+from protocol.pausing import eased, paced
 from protocol.splice import Edit
+from protocol.walkers import Span
 
 FIRST_WITH_REGEX: Final = 1
 
-_ASK_AGAIN: Final = {
-    "error_code": COORDINATOR_LOAD_IN_PROGRESS,
-    "error_message": "A topic of this member's assignment has to be looked up. Try again.",
-}
+_ASK_AGAIN: Final = Denied(
+    COORDINATOR_LOAD_IN_PROGRESS,
+    "A topic of this member's assignment has to be looked up. Try again.",
+    "volume",
+)
 """After it clients send all of their state, to which a broker responds with the assignment again.
 A static member that was fenced could not join again (UNRELEASED_INSTANCE_ID)."""
+
+MAX_LEFT_OUT: Final = 1_000
+"""The members of one connection of whose assignments topics were left out; if there are more, the
+gateway forgets them, and they get these topics when they send all of their state."""
 
 
 def request(
@@ -71,8 +79,11 @@ def request(
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
     body = buf[start:end]
     elsewhere = None if far is None else subscriptions.Elsewhere(state, far)
+    heartbeat: Any = messages.parse("ConsumerGroupHeartbeatRequest", plan.version, body)
+    if _is_read(state, far, heartbeat):
+        return generic.answer_error(exchange, body, _ASK_AGAIN)
     outcome = worker.regexes.on_request(
-        messages.parse("ConsumerGroupHeartbeatRequest", plan.version, body),
+        heartbeat,
         body,
         lambda: _known_names(state),
         scope=state.view.settings.scope,
@@ -81,13 +92,15 @@ def request(
         is_elsewhere=None if elsewhere is None else elsewhere.has,
         heard=recalled_members.heard(state),
         has_regex=plan.version >= FIRST_WITH_REGEX,
+        is_unread=None if elsewhere is None else elsewhere.is_unread,
     )
     if isinstance(outcome, Unheard):
-        return recalled_members.recalling(state, outcome.member)
+        return recalled_members.recalling(state, outcome)
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, buf[start:end], outcome)
     if far is not None and (first := generic.prepare(far)) is not None:
         return first
+    kept_ids = _keep(elsewhere, outcome.sent, rejections)
     if outcome.sent is not None:
         exchange.kept = subscriptions.SentHeartbeat(outcome.sent)
     seen: set[bytes] = set()
@@ -98,8 +111,9 @@ def request(
         lambda name: subscriptions.unwanted(state, name, seen, elsewhere),
     )
     if rejections is not None:
-        body = without_partitions(plan.version, body, rejections.topics)
-    forwarded = _forward(state, exchange, body, elsewhere, renamer.spelled_ids)
+        gone = rejections.topics.keys() - kept_ids.values()
+        body = without_partitions(plan.version, body, gone)
+    forwarded = _forward(state, exchange, body, elsewhere, renamer.spelled_ids | kept_ids)
     remember_spelling(state, exchange.spelled)
     if plan.version < FIRST_WITH_REGEX:
         return forwarded
@@ -112,22 +126,69 @@ def response(
     """Note that a membership has ended; restore the topic ids that belong to the names of this
     client's subscription."""
     plan = exchange.plan
-    exchange.spelled = state.spelled
     if isinstance(exchange.kept, subscriptions.SentHeartbeat):
         answer = messages.parse("ConsumerGroupHeartbeatResponse", plan.version, buf[start:end])
         state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
     spans = walking.response_spans(plan, buf, start, end)
+    exchange.spelled = subscriptions.spelled(state, spans, exchange.kept)
     hidden = subscriptions.hidden_ids(state, spans)
     far = None if state.tree is None else generic.far_topics(state, exchange)
     if far is not None:
         kept = exchange.kept
-        reached = kept.sent.reached if isinstance(kept, subscriptions.SentHeartbeat) else None
-        if subscriptions.is_cut(state, spans, far, state.spelled or {}, reached):
-            return messages.made(f"{plan.name}Response", plan.version, _ASK_AGAIN)
-    if not hidden:
-        return generic.restore(state, exchange, buf, start, end, spans, far=far)
-    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
-    return generic.restored_body(state, exchange, body)
+        sent = kept.sent if isinstance(kept, subscriptions.SentHeartbeat) else None
+        reached, spelled = None if sent is None else sent.reached, exchange.spelled or {}
+        if subscriptions.is_cut(state, spans, far, spelled, reached):
+            values = {"error_code": _ASK_AGAIN.code, "error_message": _ASK_AGAIN.message}
+            return messages.made(f"{plan.name}Response", plan.version, values)
+        owned = exchange.spelled_ids or {}
+        unread = subscriptions.unread_ids(state, spans, far, spelled, owned)
+        _note_left_out(state, sent, unread.values(), spans)
+        hidden |= unread.keys()
+    return subscriptions.assignment(state, exchange, buf, start, end, spans, hidden, far)
+
+
+def _keep(
+    elsewhere: subscriptions.Elsewhere | None, sent: Sent | None, rejections: Rejections | None
+) -> dict[bytes, bytes]:
+    """Keep the shadows of topics of which nothing can be said yet: see ``Elsewhere.keep``. Returns
+    ``Elsewhere.kept_ids``."""
+    if elsewhere is None or sent is None:
+        return {}
+    elsewhere.keep(sent.reached)
+    return {} if rejections is None else elsewhere.kept_ids(rejections.topics, sent.reached)
+
+
+def _note_left_out(
+    state: ConnectionState, sent: Sent | None, shadows: Collection[bytes], spans: list[Span]
+) -> None:
+    """Note the shadows that are left out of an assignment, for :func:`_is_read`."""
+    if sent is None or not (shadows or state.left_out):
+        return
+    if not any(span[0] == TOPIC_ID for span in eased(spans)):
+        return  # the assignment is as it was
+    left_out = state.left_out or {}
+    left_out.pop(sent.member, None)
+    if len(left_out) >= MAX_LEFT_OUT:
+        left_out.clear()
+    if shadows:
+        left_out[sent.member] = frozenset(shadows)
+    state.left_out = left_out
+
+
+def _is_read(state: ConnectionState, far: Far | None, heartbeat: Any) -> bool:
+    """Whether a member has to ask for its assignment again, because something is known now of a
+    topic that was left out of it. A heartbeat with all of the member's state does so by itself."""
+    if far is None or not state.left_out:
+        return False
+    key = (state.view.settings.scope, heartbeat.group_id, heartbeat.member_id)
+    if heartbeat.member_epoch < JOINING_EPOCH:
+        state.left_out.pop(key, None)
+        return False
+    shadows, spelled = state.left_out.get(key, ()), state.spelled or {}
+    if all(far.id_to_show(flat, spelled.get(flat)) is None for flat in paced(shadows)):
+        return False
+    del state.left_out[key]
+    return bool(heartbeat.topic_partitions is None)
 
 
 def _prepare(state: ConnectionState, far: Far, *, lists: bool) -> Prepare | Refresh | None:

@@ -28,7 +28,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Shadows
 from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Forward as Decided
-from gateway.rules.heartbeat_outcomes import Unknown
+from gateway.rules.heartbeat_outcomes import Unheard, Unknown
 from gateway.rules.regex_subscriptions import hear
 from gateway.views.access import DESCRIBE as DESCRIBE_TOPIC
 from gateway.views.access import READ
@@ -80,27 +80,31 @@ def marked(state: ConnectionState, sent: Forward, decided: Decided) -> Forward:
 
 
 def recalling(
-    state: ConnectionState, key: MemberKey, name: str = DESCRIBE, version: int = DESCRIBE_VERSION
+    state: ConnectionState,
+    sought: Unheard,
+    name: str = DESCRIBE,
+    version: int = DESCRIBE_VERSION,
 ) -> Prepare:
     """Query the broker for a member's subscription, by the request with this ``name``, and pass it
     to the worker."""
     assert state.ask_broker is not None
     described = partial(state.worker.descriptions.of, name=name, version=version)
-    return Prepare(partial(_recall, state, key, state.ask_broker, described))
+    return Prepare(partial(_recall, state, sought, state.ask_broker, described))
 
 
 async def _recall(
     state: ConnectionState,
-    key: MemberKey,
+    sought: Unheard,
     ask: Ask,
     described: Callable[[str, Ask], Awaitable[Any]],
 ) -> None:
-    _, group_id, member_id = key
+    key = sought.member
+    group_id = key[1]
     flat = state.access.group(READ, group_id.encode())
     found: Member | Unknown = Unknown.FENCE
     if not isinstance(flat, Denied):
         group = await described(flat.decode(), ask)
-        found = _found(state, group, member_id)
+        found = _found(state, group, sought)
     if isinstance(found, Member):
         await _prepare_elsewhere(state, found)
         hear(state.heard, key)
@@ -121,12 +125,13 @@ async def _prepare_elsewhere(state: ConnectionState, member: Member) -> None:
         await prepare()
 
 
-def _found(state: ConnectionState, group: Any, member_id: str) -> Member | Unknown:
+def _found(state: ConnectionState, group: Any, sought: Unheard) -> Member | Unknown:
     code = int(group.error_code)
     if code:
         return Unknown.FORWARD if code in _SAID_BY_THE_BROKER else Unknown.FENCE
     for member in group.members:
-        if member.member_id == member_id:
+        is_same = sought.instance_id and member.instance_id == sought.instance_id
+        if is_same or member.member_id == sought.member[2]:
             names, regex = member.subscribed_topic_names, getattr(member, _REGEX, None)
             member = recall(names, regex, spellings(state))
             return Unknown.FENCE if member is None else member

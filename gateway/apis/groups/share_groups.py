@@ -22,7 +22,6 @@ from gateway.decision import Denied
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import partial
 from gateway.rules.declaration import (
     DELETE,
     DESCRIBE,
@@ -69,7 +68,7 @@ def request(
         return generic.answer_error(exchange, body, next(iter(forbidden.values())))
     outcome = _decided(state, plan.version, body)
     if isinstance(outcome, Unheard):
-        return recalled_members.recalling(state, outcome.member, *_DESCRIBE)
+        return recalled_members.recalling(state, outcome, *_DESCRIBE)
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, body, outcome)
     if outcome.sent is not None:
@@ -107,16 +106,13 @@ def response(
     """Note that a membership has ended; restore the topic ids that belong to the names of this
     client's subscription."""
     plan = exchange.plan
-    exchange.spelled = state.spelled
     if isinstance(exchange.kept, subscriptions.SentHeartbeat):
         answer = messages.parse("ShareGroupHeartbeatResponse", plan.version, buf[start:end])
         state.worker.regexes.on_response(exchange.kept.sent, answer, state.heard)
     spans = walking.response_spans(plan, buf, start, end)
+    exchange.spelled = subscriptions.spelled(state, spans, exchange.kept)
     hidden = subscriptions.hidden_ids(state, spans)
-    if not hidden:
-        return generic.restore(state, exchange, buf, start, end, spans)
-    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
-    return generic.restored_body(state, exchange, body)
+    return subscriptions.assignment(state, exchange, buf, start, end, spans, hidden)
 
 
 HEARTBEAT = Api(

@@ -4,20 +4,25 @@ groups (KIP-932): the topics that reject the heartbeat, and the topics that a me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
+from gateway.apis.walking import response_spans
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
+from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
+from gateway.rules import partial
 from gateway.rules.heartbeat_outcomes import Sent
 from gateway.rules.rename import one_by_link
-from gateway.rules.shadows import Far, is_shadow
+from gateway.rules.shadows import Far, is_shadow, origin_of
 from gateway.views.access import DESCRIBE, READ
 from gateway.views.authorized_access import ACL_RULE
 from protocol.pausing import eased, paced
+from protocol.splice import Edit
 from protocol.walkers import Span
 
 
@@ -70,6 +75,33 @@ class Elsewhere:
         found = flat_of(self._state, name)
         return self.shadow(name) if found is None else found
 
+    def is_unread(self, name: str) -> bool:
+        """Whether nothing can be said yet of a name in another volume (:meth:`Far.is_unread`)."""
+        return self.has(name) and self._far.is_unread(name.encode())
+
+    def keep(self, reached: Mapping[bytes, str]) -> None:
+        """Use the shadows that a member keeps for names of which nothing can be said yet, among
+        the topics that it is subscribed to."""
+        for flat, name in paced(reached.items()):
+            if is_shadow(flat) and self.shadow(name) is None:
+                self._shadows[name] = flat
+
+    def kept_ids(
+        self, unknown: Collection[bytes], reached: Mapping[bytes, str]
+    ) -> dict[bytes, bytes]:
+        """The ids of the shadows that a member keeps -> the ``unknown`` ids by which the client
+        owns partitions of them. A topic that was moved has another id for the client, which only
+        its cluster's catalog could tell: its partitions are not among them."""
+        index, found = self._state.worker.cluster.index, {}
+        for flat in paced(reached):
+            origin = origin_of(flat) if is_shadow(flat) else None
+            if origin is None or origin.topic_id not in unknown:
+                continue
+            own = index.id_of(flat)
+            if own is not None and self._far.is_unread_shadow(flat):
+                found[own] = origin.topic_id
+        return found
+
     def names(self, names: Iterable[str]) -> dict[bytes, bytes]:
         """The names in other volumes among these names -> their shadows."""
         found = {name: self.shadow(name) for name in paced(names)}
@@ -96,7 +128,8 @@ def is_cut(
     """Whether an assignment has a topic of another volume that the client is not shown, or may have
     one whose shadow this worker does not know yet. ``reached``: the topics that the member is
     subscribed to, None if they are not known. A broker does not repeat an assignment, so such a
-    member has to ask for it again."""
+    member has to ask for it again. A topic of which nothing can be said yet is left out instead
+    (:func:`unread_ids`): while its cluster is down the member has to go on with the others."""
     index = state.worker.cluster.index
     has_unknown = False
     for kind, _, _, value in eased(spans):
@@ -105,11 +138,72 @@ def is_cut(
         flat = index.name_of(value)
         if flat is None:
             has_unknown = True
-        elif is_shadow(flat) and far.id_to_show(flat, spelled.get(flat)) is None:
+        elif (
+            is_shadow(flat)
+            and far.id_to_show(flat, spelled.get(flat)) is None
+            and not far.is_unread_shadow(flat)
+        ):
             return True
     if not has_unknown or reached is None:
         return has_unknown
     return any(is_shadow(flat) for flat in eased([*reached]))
+
+
+def unread_ids(
+    state: ConnectionState,
+    spans: list[Span],
+    far: Far,
+    spelled: Mapping[bytes, bytes],
+    owned: Collection[bytes],
+) -> dict[bytes, bytes]:
+    """The ids of shadows in an assignment -> the shadows of whose topics nothing can be said yet,
+    so that the client's id for the topic is not known, unless it is among the ids that the client
+    ``owned`` in its heartbeat."""
+    index = state.worker.cluster.index
+    ids = {value: index.name_of(value) for kind, _, _, value in eased(spans) if kind == TOPIC_ID}
+    return {
+        value: flat
+        for value, flat in eased(ids.items())
+        if flat is not None
+        and is_shadow(flat)
+        and value not in owned
+        and far.id_to_show(flat, spelled.get(flat)) is None
+        and far.is_unread_shadow(flat)
+    }
+
+
+def assignment(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+    spans: list[Span],
+    hidden: set[bytes],
+    far: Far | None = None,
+) -> list[Edit] | bytes:
+    """The response to a heartbeat, without the ``hidden`` ids. A broker authorizes the names of a
+    heartbeat, and no assignment: a member whose right was revoked keeps what it has until it names
+    its topics again (KafkaApis: handleConsumerGroupHeartbeat, handleShareGroupHeartbeat)."""
+    plan = exchange.plan
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans, far=far, assigned=True)
+    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
+    end, spans = len(body), response_spans(plan, body, 0, len(body))
+    edits = generic.restore(state, exchange, body, 0, end, spans, far=far, assigned=True)
+    return generic.whole(body, edits)
+
+
+def spelled(
+    state: ConnectionState, spans: list[Span], kept: Kept | None
+) -> dict[bytes, bytes] | None:
+    """The client's names for the topics of an assignment: those by which the member is subscribed
+    to them, or else those of this connection's subscriptions."""
+    if not isinstance(kept, SentHeartbeat) or not any(span[0] == TOPIC_ID for span in eased(spans)):
+        return state.spelled
+    names = dict(state.spelled or {})
+    names.update((flat, name.encode()) for flat, name in paced(kept.sent.reached.items()))
+    return names
 
 
 def hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:

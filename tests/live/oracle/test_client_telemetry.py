@@ -6,7 +6,8 @@ ids, which are a function of the subscriptions and the instance's id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,7 @@ from devkit.waiting import wait_until
 from protocol import messages
 from tests.live.support import clients, java_tools
 from tests.live.support.wire import Wire, request_frame, response_body
+from tests.telemetry.packed import as_lz4, as_snappy, as_zstd
 
 CLIENT_METRICS: Final = "org.apache.kafka.tools.ClientMetricsCommand"
 EVERY_MINUTE: Final = 60_000
@@ -31,6 +33,8 @@ EMPTY: Final = b"\x0a\x00"
 """A MetricsData of one empty ResourceMetrics."""
 
 NO_OTLP: Final = b"!\x0f"
+INVALID_RECORD: Final = 87
+UNSUPPORTED_COMPRESSION_TYPE: Final = 76
 TOO_LARGE: Final = bytes(1024 * 1024 + 1)
 """More than a broker takes, whose bound is four times the gateway's."""
 
@@ -207,6 +211,40 @@ def test_codes_are_a_brokers(sides: Sides, story: Any) -> None:
             story(client)
     assert ours.codes == theirs.codes
     assert ours.subscription_id == theirs.subscription_id
+
+
+PACKED: Final[Mapping[int, Callable[[bytes], bytes]]] = {
+    0: bytes,
+    1: gzip.compress,
+    2: as_snappy,
+    3: as_lz4,
+    4: as_zstd,
+}
+"""By Kafka's number of the compression."""
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_each_side_unpacks_what_it_tells_clients_of(sides: Sides, compression: int) -> None:
+    """Clients take the first compression of the list that they have. Others are declined."""
+    by_side = {sides.broker: {1, 2, 3, 4}, sides.gateway: {1}}
+    for address, accepted in by_side.items():
+        codes = {}
+        for title, payload in (
+            ("good", PACKED[compression](EMPTY)),
+            ("no OTLP", PACKED[compression](NO_OTLP)),
+            ("not packed", NO_OTLP),
+        ):
+            with Wire(address) as wire:
+                client = Client(wire, uuid4())
+                answer = get(wire, client.instance_id)
+                assert {*answer.accepted_compression_types} == accepted
+                client.subscription_id = answer.subscription_id
+                client.push(payload, compression=compression)
+                codes[title] = client.codes[-1]
+        if compression in {0, *accepted}:
+            assert codes == {"good": 0, "no OTLP": INVALID_RECORD, "not packed": INVALID_RECORD}
+        else:
+            assert {*codes.values()} == {UNSUPPORTED_COMPRESSION_TYPE}
 
 
 @pytest.mark.parametrize("number", [0, 1])
