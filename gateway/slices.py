@@ -9,7 +9,8 @@ anywhere, would need locks around all of that state, and would hold the interpre
 at a time against callbacks that need microseconds.
 
 All slices of a worker take turns: one slice per round of its event loop, however many large
-requests there are.
+requests there are. Most work is done in its first slice, which waits for no turn while first slices
+take little time together.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ pause points, and no client waits longer than a few slices."""
 FIRST_SECONDS: Final = 0.002
 """The time of the first slice, which waits for no turn, because most work is done in it."""
 
+FIRSTS_SECONDS: Final = 0.005
+"""The time of the first slices that may follow each other without a turn."""
+
+FIRSTS_SHARE: Final = 0.5
+"""The part of all time that first slices without a turn take at most, besides."""
+
 FEW_PIECES: Final = 16
 """Short pieces of work that are done without a pause even if time is up; each takes up to 0.3
 ms."""
@@ -55,6 +62,30 @@ a gap."""
 
 _idle: list[greenlet] = []
 _until = 0.0
+
+
+class Firsts:
+    """How much time first slices have taken of late: if many clients send long requests at the
+    same time, a round of the event loop has a first slice of each, and would take seconds."""
+
+    def __init__(self) -> None:
+        self._taken = 0.0
+        self._at = 0.0
+
+    def may_begin(self) -> bool:
+        """Whether the next piece of work may begin without a turn."""
+        now = perf_counter()
+        self._taken = max(0.0, self._taken - (now - self._at) * FIRSTS_SHARE)
+        self._at = now
+        return self._taken < FIRSTS_SECONDS
+
+    def add(self, began: float) -> None:
+        """Count a first slice that began then (seconds of ``perf_counter``)."""
+        self._taken += perf_counter() - began
+
+
+FIRSTS: Final = Firsts()
+"""The only instance: a process has a single event loop."""
 
 
 class Collector:
@@ -111,6 +142,24 @@ class Slices(Generic[T]):
         self._thrown: BaseException | None = None
         self.done = False
         self.paused = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether the work has had a slice."""
+        return self.done or self._greenlet is not None
+
+    def first(self) -> bool:
+        """Begin, unless others have just taken the time for that: then the work waits for its turn,
+        and holds nothing but its request until then. Returns whether the work is done."""
+        if pausing.may_pause():
+            return self.step()
+        if not FIRSTS.may_begin():
+            return False
+        began = perf_counter()
+        try:
+            return self.step()
+        finally:
+            FIRSTS.add(began)
 
     def step(self) -> bool:
         """Go on for a slice; returns whether the work is done."""
@@ -261,7 +310,13 @@ async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = Fals
     """
     placed = False
     try:
-        while not work.done and not work.step():
+        if not work.begun:
+            if raised_inside:
+                work.step()  # as if it were awaited: it may be cancelled only once it has begun
+            elif not work.first() and not work.begun:
+                await turns.next()
+                work.step()
+        while not work.done:
             try:
                 if not placed:
                     placed = await turns.places.acquire()
@@ -270,6 +325,7 @@ async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = Fals
                 if not raised_inside:
                     raise
                 work.interrupt(error)
+            work.step()
     finally:
         if placed:
             turns.places.release()

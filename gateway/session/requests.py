@@ -265,7 +265,7 @@ class Requests(StreamedRequests):
         """Decide a request in slices. Returns False if it is not decided in the first slice."""
         deciding = Deciding(self.state, exchange, buf, position, start, end)
         deciding.leaving = bool(self._unusual & LEAVING)
-        if not deciding.slices.step():
+        if not deciding.slices.first():
             self.waiting = deciding
             return False
         return self._decided(deciding, deciding.slices.result())

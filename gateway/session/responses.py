@@ -170,7 +170,7 @@ class Responses:
         position to go on from. Returns that, or ``position`` if the work is not done in its first
         slice."""
         slices = Slices(work)
-        if not slices.step():
+        if not slices.first():
             self.restoring = Restoring(slices, position, pieces, arrived)
             return position
         self._in_flight.to_client += pieces

@@ -23,6 +23,10 @@ MAX_CLIENTS: Final = 1_000
 MAX_SERIES: Final = 1_000
 """The defaults of ``client_telemetry``."""
 
+READ_AT_ONCE: Final = 1
+"""Pushes that are unpacked and read together. 320 bytes can unpack to 13 MiB of objects; a push
+that waits holds its bytes alone."""
+
 LOOK_SECONDS: Final = 5.0
 """Seconds between two looks for clients that are silent."""
 
@@ -58,6 +62,7 @@ class Telemetry:
         self._instances = Instances()
         self._reader: _Reader | None = None
         self._looked_at = now()
+        self._reading = asyncio.Semaphore(READ_AT_ONCE)
         self.store = Store(max_clients, now)
 
     def get(self, key: InstanceKey, requested: Requested) -> int:
@@ -76,7 +81,7 @@ class Telemetry:
         if code:
             return code
         try:
-            kept = await self._kept(pusher, requested, push, metrics) if metrics else None
+            kept = await self._read(pusher, requested, push, metrics) if metrics else None
         except Unreadable as error:
             self._instances.failed(key, error.code)
             return error.code
@@ -97,6 +102,10 @@ class Telemetry:
             self._instances.forget(now)
             self.store.expire(now)
         return self.store.take_rows()
+
+    async def _read(self, pusher: Pusher, requested: Requested, push: Push, metrics: bytes) -> Kept:
+        async with self._reading:
+            return await self._kept(pusher, requested, push, metrics)
 
     async def _kept(self, pusher: Pusher, requested: Requested, push: Push, metrics: bytes) -> Kept:
         """What is kept of a push. Raises Unreadable."""

@@ -131,6 +131,66 @@ async def test_others_run_between_two_slices() -> None:
     assert rounds >= steps - 5, "the first slice waits for no turn"
 
 
+async def most_in_a_round(works: list[Slices[None]], steps: list[int]) -> int:
+    """The most steps that work does in one round of the event loop; ``steps`` counts them."""
+    turns, most = Turns(), 0
+
+    async def look() -> None:
+        nonlocal most
+        while True:
+            before = len(steps)
+            await asyncio.sleep(0)
+            most = max(most, len(steps) - before)
+
+    looking = asyncio.create_task(look())
+    await asyncio.gather(*(in_slices(turns, work) for work in works))
+    looking.cancel()
+    return most
+
+
+async def test_work_that_has_begun_waits_for_its_turn_like_any_other() -> None:
+    """As that of requests, which begin when their bytes arrive."""
+    steps: list[int] = []
+
+    def work() -> None:
+        for number in range(3):
+            pause_point()
+            steps.append(number)
+
+    works = [Slices(work) for _ in range(20)]
+    for each in works:
+        assert not each.step()
+    assert await most_in_a_round(works, steps) == 1
+    assert len(steps) == 60
+
+
+async def test_first_slices_wait_for_turns_if_others_have_taken_their_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[int] = []
+    works = [Slices(lambda: steps.append(1)) for _ in range(20)]
+    monkeypatch.setattr(slices, "FIRSTS_SECONDS", 0.0)
+    assert not any(each.first() or each.begun for each in works), "none has begun"
+    assert await most_in_a_round(works, steps) == 1
+    assert len(steps) == 20
+    monkeypatch.setattr(slices, "FIRSTS_SECONDS", 3600.0)
+    assert Slices(lambda: 1).first()
+
+
+def test_the_time_of_first_slices_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(slices, "perf_counter", lambda: now)
+    firsts = slices.Firsts()
+    assert firsts.may_begin()
+    began, now = now, now + 0.008
+    firsts.add(began)
+    assert firsts.may_begin(), "half of its own time has come back"
+    firsts.add(began)
+    assert not firsts.may_begin()
+    now += 0.021
+    assert firsts.may_begin()
+
+
 async def test_so_many_are_under_way_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     turns, under_way, most = Turns(), 0, 0

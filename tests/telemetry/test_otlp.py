@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from random import Random
 from time import thread_time
 from typing import Any
 
@@ -23,7 +24,8 @@ from gateway.slices import Slices
 from gateway.telemetry.limits import MAX_ATTRIBUTES, MAX_BYTES, MAX_KEPT_BYTES, MAX_LABEL, MAX_NAME
 from gateway.telemetry.otlp import gathered
 from gateway.telemetry.series import Family, Gathered, read
-from gateway.telemetry.unpacking import Unreadable, unpacked
+from gateway.telemetry.unpacking import PIECE, Unreadable, unpacked
+from protocol import pausing
 from tests.telemetry.payloads import DELTA, attributes, gauge, point, pushed, total
 
 ALL = ("*",)
@@ -179,6 +181,26 @@ def test_any_bytes_are_read_or_rejected(payload: bytes) -> None:
 def test_gzip_is_unpacked() -> None:
     assert unpacked(gzip.compress(b"abc"), 1) == b"abc"
     assert unpacked(b"abc", 0) == b"abc"
+
+
+@pytest.mark.parametrize("of_each", [1, 4, 16, 5_000])
+def test_gzip_that_pauses_is_unpacked(of_each: int) -> None:
+    """By pieces of packed bytes, however the blocks lie in them."""
+    plain = bytes(Random(1).choices(range(64), k=30_000))
+    packing = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = b""
+    for start in range(0, len(plain), of_each):
+        packed += packing.compress(plain[start : start + of_each])
+        packed += packing.flush(zlib.Z_FULL_FLUSH)
+    packed += packing.flush()
+    assert unpacked(packed, 1) == plain
+    pauses = list[int]()
+    pausing.on_pause(lambda: pauses.append(1))
+    try:
+        assert unpacked(packed, 1) == plain
+    finally:
+        pausing.on_pause(None)
+    assert len(pauses) == -(-len(packed) // PIECE)
 
 
 @pytest.mark.parametrize(

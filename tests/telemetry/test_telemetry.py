@@ -6,12 +6,14 @@ import asyncio
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from gateway.client_metrics import Client, Requested
 from gateway.telemetry.instances import ACCEPTED, InstanceKey, Owner, Push
 from gateway.telemetry.series import read
+from gateway.telemetry.store import Kept
 from gateway.telemetry.telemetry import Pusher, Telemetry
 from gateway.telemetry.told import ClientTold
 from tests.telemetry.packed import as_lz4, as_snappy, as_zstd
@@ -63,6 +65,35 @@ def test_a_push_is_kept_with_the_labels_of_its_client() -> None:
         "g:kafka_client_g": [({"topic": "t"}, 1.0)]
     }
     assert ClientTold.from_json(client.to_json()) == client
+
+
+def test_pushes_are_read_one_after_the_other() -> None:
+    """What is read of a push takes a thousand times its bytes, and may pause in between."""
+    telemetry = Telemetry(now=Clock())
+    reading, most = 0, 0
+    work = telemetry._kept
+
+    async def slow(pusher: Pusher, requested: Requested, push: Push, metrics: bytes) -> Kept:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        await asyncio.sleep(0)
+        kept = await work(pusher, requested, push, metrics)
+        reading -= 1
+        return kept
+
+    telemetry._kept = slow  # type: ignore[method-assign]
+
+    async def one(number: int) -> int:
+        owner = replace(OWNER, principal=f"User:{number}")
+        return await telemetry.take(pusher(owner), EVERY_SECOND, Push(7, 0, 9, False), METRICS)
+
+    async def many() -> list[int]:
+        return await asyncio.gather(*map(one, range(20)))
+
+    assert asyncio.run(many()) == [0] * 20
+    assert most == 1
+    assert len(telemetry.store) == 20
 
 
 def test_a_push_takes_the_place_of_the_one_before() -> None:
