@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -85,7 +84,7 @@ def test_pushes_are_read_one_after_the_other() -> None:
     telemetry._kept = slow  # type: ignore[method-assign]
 
     async def one(number: int) -> int:
-        owner = replace(OWNER, principal=f"User:{number}")
+        owner = OWNER._replace(principal=f"User:{number}")
         return await telemetry.take(pusher(owner), EVERY_SECOND, Push(7, 0, 9, False), METRICS)
 
     async def many() -> list[int]:
