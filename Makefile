@@ -203,6 +203,7 @@ lock: $(PIP_COMPILE) $(STAMP)  ## Write the lock files again, with the versions 
 	$(PIP_COMPILE) $(LOCK_FLAGS) -c $(LOCK) -o requirements/runtime.txt pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) --extra spark -c $(LOCK) -o requirements/spark.txt pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) -o requirements/chart.txt requirements/chart.in
+	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) -o requirements/tools.txt requirements/tools.in
 	$(BIN)/python -m devkit.maven
 
 upgrade: UPGRADE := --upgrade

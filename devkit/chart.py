@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +23,7 @@ from unittest.mock import patch
 import yaml
 
 from devkit.certificates import Authority
+from devkit.locked_python import LockedPythonError, python_with
 from devkit.paths import PROJECT_ROOT, cache_dir, one_at_a_time
 from devkit.waiting import progress
 from gateway.config.errors import ConfigError
@@ -65,18 +65,10 @@ def helm() -> str:
 def validator() -> Path:
     """The Python of the environment with Kubernetes' schemas, made now if missing or outdated.
     Raises ChartError."""
-    path = cache_dir() / "chart-venv"
-    done = path / "installed"
-    with one_at_a_time("chart-venv"):
-        if not done.is_file() or done.read_text() != _LOCK.read_text():
-            shutil.rmtree(path, ignore_errors=True)
-            venv.create(path, symlinks=True)
-            python = str(path / "bin" / "python")
-            pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
-            with progress("installing Kubernetes' schemas"):
-                _run([*pip, "--require-hashes", "-r", str(_LOCK)], {})
-            done.write_text(_LOCK.read_text())
-    return path / "bin" / "python"
+    try:
+        return python_with(_LOCK)
+    except LockedPythonError as error:
+        raise ChartError(str(error)) from error
 
 
 def manifests(values: Path | None) -> list[dict[str, Any]]:

@@ -84,6 +84,40 @@ def node_path(package: Package) -> Path:
     return modules
 
 
+def locked_modules(folder: Path) -> Path:
+    """The ``node_modules`` with the packages of a folder's ``package-lock.json``, which has their
+    hashes; fetched if they are missing, without packages that are optional.
+
+    Raises NpmError.
+    """
+    files = [folder / name for name in ("package.json", "package-lock.json")]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    home = cache_dir() / "npm" / f"{folder.name}-{digest[:16]}"
+    with one_at_a_time("npm"):
+        if not home.is_dir():
+            home.parent.mkdir(parents=True, exist_ok=True)
+            with (
+                progress(f"fetching {folder.name} and its packages from the npm registry"),
+                tempfile.TemporaryDirectory(dir=home.parent) as directory,
+            ):
+                made = Path(directory) / "made"
+                made.mkdir()
+                for path in files:
+                    shutil.copy(path, made)
+                _ci(made)
+                # Renamed when complete: a folder of this name is not checked again.
+                made.rename(home)
+    return home / "node_modules"
+
+
+def _ci(folder: Path) -> None:
+    npm, _ = find_npm()
+    options = ["--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", "--loglevel=error"]
+    ended = run([*npm, "ci", *options], folder, _environment())
+    if ended.returncode != 0:
+        raise NpmError(f"npm ci of {folder}: {(ended.stderr or ended.stdout).strip()}")
+
+
 def fetch(package: Package, folder: Path) -> Path:
     """Fetch a package into ``folder`` and unpack it there; returns its directory. Raises
     NpmError."""
@@ -95,16 +129,13 @@ def fetch(package: Package, folder: Path) -> Path:
 
 def _archive(package: Package, folder: Path) -> Path:
     """The package's archive, fetched into ``folder`` and checked against the hash."""
-    npm, node = find_npm()
-    # npm is a script that finds its Node.js on the PATH.
-    path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", os.defpath)])
-    environment = {**os.environ, "PATH": path}
+    npm, _ = find_npm()
     command = [*npm, "pack", str(package), "--ignore-scripts", "--loglevel=error"]
     problem = ""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(2**attempt)
-        ended = run(command, folder, environment)
+        ended = run(command, folder, _environment())
         found = list(folder.glob("*.tgz"))
         if ended.returncode != 0 or len(found) != 1:
             problem = (ended.stderr or ended.stdout).strip()
@@ -116,6 +147,13 @@ def _archive(package: Package, folder: Path) -> Path:
         problem = f"its SHA-512 is {digest}, not {package.sha512}"
         found[0].unlink()
     raise NpmError(f"{package}: not fetched in {_TRIES} tries: {problem}")
+
+
+def _environment() -> dict[str, str]:
+    """With the PATH on which npm, a script, finds its Node.js."""
+    _, node = find_npm()
+    path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "PATH": path}
 
 
 def run(

@@ -14,7 +14,13 @@ echo unpacked >> "$LOG"
 cp "$3" "$4"
 """
 _NPM = """#!/bin/sh
-# npm pack PACKAGE ...: the next of the archives that a test has laid out.
+# npm ci ...: lays out what the lock file says. npm pack PACKAGE ...: the next of the archives that
+# a test has laid out.
+if [ "$1" = ci ]; then
+    echo ci >> "$LOG"
+    test -z "$FAIL" || { echo "another integrity" >&2; exit 1; }
+    mkdir node_modules && cp package-lock.json node_modules/index.js && exit
+fi
 echo "$2" >> "$LOG"
 first=$(ls "$ARCHIVES" | head -n 1)
 test -n "$first" || { echo "no network" >&2; exit 1; }

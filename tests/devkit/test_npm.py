@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from devkit.npm import NpmError, Package, find_npm, node_path
+from devkit.npm import NpmError, Package, find_npm, locked_modules, node_path
 from tests.devkit.npm_registry import Registry, archive, npm_registry
 
 _CONTENT = archive({"package/index.js": b"a module"})
@@ -35,6 +35,25 @@ def test_a_package_of_another_hash_is_not_used(registry: Registry, tmp_path: Pat
     with pytest.raises(NpmError, match="its SHA-512 is"):
         node_path(_PACKAGE)
     assert list((tmp_path / "cache" / "npm").iterdir()) == []
+
+
+def test_locked_packages_are_fetched_once_and_whole(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    for name in ("package.json", "package-lock.json"):
+        (folder / name).write_text(f"{name}\n")
+    monkeypatch.setenv("FAIL", "1")
+    with pytest.raises(NpmError, match="another integrity"):
+        locked_modules(folder)
+    monkeypatch.delenv("FAIL")
+    modules = locked_modules(folder)
+    assert (modules / "index.js").read_text() == "package-lock.json\n"
+    assert locked_modules(folder) == modules
+    assert registry.fetches == ["ci", "ci"]
+    (folder / "package-lock.json").write_text("newer\n")
+    assert locked_modules(folder) != modules
 
 
 def test_without_npm_on_the_path_the_one_from_pypi_is_taken(
