@@ -27,7 +27,7 @@ from setuptools import setup
 OPTIONS = ["--follow-imports=silent", "--ignore-missing-imports", "--cache-dir={mypy_cache}"]
 OPTIONS += ["--config-file="]
 MODULES = {modules}
-setup(ext_modules=mypycify(OPTIONS + MODULES, opt_level="1", debug_level="0"))
+setup(ext_modules=mypycify(OPTIONS + MODULES, opt_level="3", debug_level="0"))
 """
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.decision import Denied
 from gateway.error_codes import GROUP_ID_NOT_FOUND
+from gateway.rules import group_members
 from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
 from gateway.rules.regex_subscriptions import RegexSubscriptions
@@ -130,6 +131,26 @@ def test_a_member_that_this_connection_has_not_heard_of_is_asked_for() -> None:
     heard.add(("", "g", "m"))
     outcome = on_request(worker, 1, heartbeat(1), known(NAMES, 1), "", heard=heard)
     assert forwarded(outcome).subscribed_topic_names == ("b:orders",)
+
+
+def test_one_that_had_to_make_room_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be fenced at each heartbeat, and so would every member of a group whose names take
+    more room than there is."""
+    monkeypatch.setattr(group_members, "MAX_NAMES_KEPT", 2)
+    worker, heard, both = RegexSubscriptions(), set[MemberKey](), ("a:orders", "b:orders")
+
+    def beat(epoch: int, names: tuple[str, ...] | None = None) -> Forward | Denied | Unheard:
+        return on_request(worker, 1, heartbeat(epoch, names), known(NAMES, 1), "", heard=heard)
+
+    joins = beat(0, both)
+    assert isinstance(joins, Forward)
+    on_response(worker, 1, joins.sent, response())
+    assert isinstance(beat(1), Forward)
+    Client(worker, member="other").beat(0, ("a:users",))
+    assert len(worker) == 1
+    assert beat(1) == Unheard(("", "g", "m"))
+    worker.recalled(("", "g", "m"), Member(both))
+    assert isinstance(beat(1), Forward)
 
 
 @pytest.mark.parametrize("epoch", [0, 4], ids=["joins", "says all"])

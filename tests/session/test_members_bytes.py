@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.apis.groups import subscriptions
 from gateway.rules.heartbeat_outcomes import Unknown
 from protocol import messages
 from protocol.entities import Kind
@@ -150,7 +151,7 @@ def asked(pair: Pair, epoch: int, regex: str | None) -> Any:
 def test_the_expression_of_a_member_that_its_broker_lacks() -> None:
     """Another connection may have joined it before this heartbeat reaches the broker."""
     pair = a_pair()
-    scope = pair.view.settings.scope
+    scope = subscriptions.scope_of(pair.session.state)
     pair.worker.regexes.recalled((scope, "app", "m"), Unknown.FORWARD)
     seen = asked(pair, 5, ".*")
     assert (seen.member_epoch, seen.subscribed_topic_regex) == (5, None)
@@ -219,7 +220,11 @@ def test_no_name_reaches_the_broker_unread(
     for (api, version, asked), second, accepted in story:
         pair.session = connections[second]
         for found in lost:
-            key = (pair.view.settings.scope, "app", getattr(asked, "member_id", ""))
+            key = (
+                subscriptions.scope_of(pair.session.state),
+                "app",
+                getattr(asked, "member_id", ""),
+            )
             pair.worker.regexes.recalled(key, found)
         pair.send(request_frame(api, version, asked))
         sent = frames(pair.to_broker())

@@ -86,7 +86,7 @@ def request(
         heartbeat,
         body,
         lambda: _known_names(state),
-        scope=state.view.settings.scope,
+        scope=subscriptions.scope_of(state),
         reach=_reach(state, elsewhere),
         meaning=(state.view.snapshot.version, state.view.closed),
         is_elsewhere=None if elsewhere is None else elsewhere.has,
@@ -180,7 +180,7 @@ def _is_read(state: ConnectionState, far: Far | None, heartbeat: Any) -> bool:
     topic that was left out of it. A heartbeat with all of the member's state does so by itself."""
     if far is None or not state.left_out:
         return False
-    key = (state.view.settings.scope, heartbeat.group_id, heartbeat.member_id)
+    key = (subscriptions.scope_of(state), heartbeat.group_id, heartbeat.member_id)
     if heartbeat.member_epoch < JOINING_EPOCH:
         state.left_out.pop(key, None)
         return False

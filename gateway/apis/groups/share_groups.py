@@ -92,7 +92,7 @@ def _decided(state: ConnectionState, version: int, body: bytes) -> Decided | Den
         messages.parse("ShareGroupHeartbeatRequest", version, body),
         body,
         lambda: NO_NAMES,
-        scope=("share groups", state.view.settings.scope),
+        scope=("share groups", *subscriptions.scope_of(state)),
         reach=lambda name: subscriptions.flat_of(state, name),
         meaning=(state.view.snapshot.version, state.view.closed),
         heard=heard,

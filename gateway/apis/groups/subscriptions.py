@@ -33,6 +33,12 @@ class SentHeartbeat(Kept):
     sent: Sent
 
 
+def scope_of(state: ConnectionState) -> tuple[str, str]:
+    """The scope in which members are kept: one principal's, so that nobody takes the room of
+    another's members."""
+    return (state.view.settings.scope, state.access.principal)
+
+
 def flat_of(state: ConnectionState, name: str) -> bytes | None:
     """The flat name of a member's topic, even of a frozen topic: the member keeps the topic until
     the name changes hands."""
