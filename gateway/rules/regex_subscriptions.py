@@ -215,7 +215,7 @@ class RegexSubscriptions:
             if must_query and not self._members.is_fenced(key):
                 return None
             hear(heard, key)
-        elif can_query and (key not in heard or known is None):
+        elif heard is not None and has_regex and (key not in heard or known is None):
             return None  # not heard of here, or forgotten since, because others needed the room
         known = self._known(key, request)
         if known is not None:

@@ -26,7 +26,11 @@ def test_an_environment_is_made_once_and_has_nothing_else(tmp_path: Path) -> Non
     assert python_with(lock) == python
     assert python.lstat().st_mtime_ns == made
     printed = subprocess.run(
-        [python, "-c", _PRINT_PACKAGES], env=environment(), capture_output=True, check=True
+        [python, "-c", _PRINT_PACKAGES],
+        cwd=tmp_path,  # where none of these sources is
+        env=environment(),
+        capture_output=True,
+        check=True,
     )
     assert printed.stdout == b"[]\n"
     lock.write_text("# another one\n")
