@@ -122,7 +122,7 @@ def facts(records: DataFrame) -> Facts:
 
 def tables(records: DataFrame, options: argparse.Namespace, period_ms: int) -> Tables:
     """The tables of the page's sections, by name; the jobs' tables are as the jobs make them."""
-    clients = usage.per_client(records).persist(StorageLevel.DISK_ONLY)
+    by_client = volumes(records).persist(StorageLevel.DISK_ONLY)
     by_jobs = {
         **access.tables(records, options),
         **latency.tables(records, options),
@@ -131,31 +131,37 @@ def tables(records: DataFrame, options: argparse.Namespace, period_ms: int) -> T
         **replication.tables(records, options),
     }
     made = {
-        "namespaces": namespaces(clients),
+        "namespaces": namespaces(by_client),
         "over_time": over_time(records, period_ms),
-        "clients": client_totals(clients),
+        "clients": client_totals(by_client),
         **by_jobs,
     }
     return {one.table: made[one.table] for one in SECTIONS if one.table in made}
 
 
-def namespaces(clients: DataFrame) -> DataFrame:
-    """The usage of every tier, from the rows of :func:`spark.usage.per_client`."""
-    return _summed(usage.by_tier(clients, usage.DAY_MS), "tier")
+def volumes(records: DataFrame) -> DataFrame:
+    """Sums by namespace, principal and client id, from which two tables are made. They need neither
+    hours nor the clients of a worker, which :func:`spark.usage.per_client` has."""
+    return _flows(records).groupBy("namespace", "principal", "client_id").agg(*_of_flows())
+
+
+def namespaces(by_client: DataFrame) -> DataFrame:
+    """The usage of every tier, from the rows of :func:`volumes`."""
+    of_tier = by_client.withColumn("tier", F.explode(tiers.tiers(F.col("namespace"))))
+    return _summed(of_tier, "tier")
 
 
 def over_time(records: DataFrame, length_ms: int) -> DataFrame:
     """The usage of the outermost tiers in each period; all but the largest tiers are
     ``(others)``."""
     time = F.col("time_ms")
-    volume = {"records_in": "records", "requests": "led_requests"}
     outermost = (
-        tree.absolute(records.where(F.col("kind") == "flow"))
+        _flows(records)
         .groupBy(
             F.timestamp_millis(time - F.pmod(time, F.lit(length_ms))).alias("period"),
             F.substring_index(tiers.label(F.col("namespace")), tiers.DELIMITER, 1).alias("tier"),
         )
-        .agg(*(_sum(volume.get(name, name)).alias(name) for name in _VOLUME))
+        .agg(*_of_flows())
     )
     # The ranked rows are sums, so they are few, and the largest tiers need no query of their own.
     moved = F.sum(_moved()).over(Window.partitionBy("tier"))
@@ -165,9 +171,10 @@ def over_time(records: DataFrame, length_ms: int) -> DataFrame:
     return _summed(ranked.drop("tier").withColumnRenamed("shown", "tier"), "period", "tier")
 
 
-def client_totals(clients: DataFrame) -> DataFrame:
-    """The usage of every principal and client id over all namespaces."""
-    return _summed(clients, "principal", "client_id")
+def client_totals(by_client: DataFrame) -> DataFrame:
+    """The usage of every principal and client id over all namespaces, from the rows of
+    :func:`volumes`."""
+    return _summed(by_client, "principal", "client_id")
 
 
 def collected(
@@ -287,6 +294,15 @@ def _first_row(table: DataFrame) -> SparkRow:
 
 def _summed(table: DataFrame, *keys: str) -> DataFrame:
     return table.groupBy(*keys).agg(*(_sum(name) for name in _VOLUME))
+
+
+def _flows(records: DataFrame) -> DataFrame:
+    return tree.absolute(records.where(F.col("kind") == "flow"))
+
+
+def _of_flows() -> list[Column]:
+    named = {"records_in": "records", "requests": "led_requests"}
+    return [_sum(named.get(name, name)).alias(name) for name in _VOLUME]
 
 
 def _sum(column: str) -> Column:

@@ -63,6 +63,10 @@ _ANYWHERE: Final = {
     "spark.driver.memory": "2g",
     # Tables are read by lists of files, and a Spark job that looks at each file costs more.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # Small partitions are joined also if their rows are persisted: a task costs 30 ms of CPU. A
+    # partition stays small enough for what usage makes of it to fit into 2 GiB with another.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
 }
 
 # spark-submit's logging is used until there is a session, which then reduces it.

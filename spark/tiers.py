@@ -35,10 +35,10 @@ def tiers(namespace: Column) -> Column:
     ``org:apache`` gives ``(all)``, ``org``, ``org:apache``; the default namespace ``(all)``,
     ``(default)``; null ``(all)``, ``(none)``.
     """
-    parts = F.split(namespace, DELIMITER)
+    # F.substring_index takes no column as its last argument.
     paths = F.transform(
-        F.sequence(F.lit(1), F.size(parts)),
-        lambda count: F.array_join(F.slice(parts, 1, count), DELIMITER),
+        F.sequence(F.lit(1), F.size(F.split(namespace, DELIMITER))),
+        lambda count: F.call_function("substring_index", namespace, F.lit(DELIMITER), count),
     )
     everything = F.array(F.lit(ALL))
     return (

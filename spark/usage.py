@@ -6,8 +6,14 @@ of connections that took part in it: of several records of the same client in th
 most is taken, and the numbers of workers and clients are added. So it is a lower bound of the
 different connections.
 
-Skew: sums are combined within each task before they are sent, then by namespace *and client
-process*, and only then by tier, so the task that gets the largest tier gets clients, not records.
+Cost: each task adds up what it reads by the text of a few columns, and by a hash of the others that
+tell clients apart (:func:`_process`). Sums do not depend on the hash. They are sent to the task of
+their namespace, hour and client, which adds up what several tasks have read, and then to the task
+of their day, principal and client id. That one makes the rows of the tiers, which are several times
+as many, and adds them up where they are.
+
+Skew: no task gets a tier. The largest one gets a client id of a principal for a day, in sums by
+namespace, hour and process, not in records.
 """
 
 from __future__ import annotations
@@ -30,9 +36,8 @@ from spark.sources import SourceError
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 
-_CLIENT: Final = (
-    "principal",
-    "client_id",
+_NAMED: Final = ("principal", "client_id")
+_PROCESS: Final = (
     "gateway_id",
     "worker_id",
     "listener",
@@ -40,14 +45,12 @@ _CLIENT: Final = (
     "software_version",
     "client_address",
 )
-"""The columns by which clients of a worker are told apart; a connection belongs to one worker."""
+"""The columns by which clients of a worker are told apart, beside their names; a connection belongs
+to one worker."""
 
 _SUMS: Final = ("bytes_in", "bytes_out", "records_in", "records_out", "requests")
 _BYTES: Final = ("bytes_in", "bytes_out")
 _GIB: Final = 2**30
-
-_PARTITIONS: Final = 4
-"""Partitions for each task that can run at the same time."""
 
 
 def usage(records: DataFrame, length_ms: int = HOUR_MS) -> DataFrame:
@@ -61,20 +64,30 @@ def usage(records: DataFrame, length_ms: int = HOUR_MS) -> DataFrame:
 
 
 def by_tier(clients: DataFrame, length_ms: int) -> DataFrame:
-    """The usage, from the rows of :func:`per_client`; ``length_ms`` is a multiple of an hour."""
-    time = F.col("hour_ms")
-    per_tier = (
-        clients.withColumn("tier", F.explode(tiers.tiers(F.col("namespace"))))
-        .withColumn("period_ms", time - F.pmod(time, F.lit(length_ms)))
-        .groupBy("cluster", "tier", "period_ms", *_CLIENT)
-        .agg(*_added(_SUMS), F.max("connections").alias("connections"))
-    )
+    """The usage, from the rows of :func:`per_client`; ``length_ms`` is :data:`HOUR_MS` or
+    :data:`DAY_MS`.
+
+    All rows that are added up are in one partition. ``day_ms`` is among the keys of an hour, so
+    that Spark knows it.
+    """
+    keys = ("day_ms",) if length_ms == DAY_MS else ("day_ms", "hour_ms")
+    if length_ms == DAY_MS:
+        # A day has a fraction of the rows of its hours, so there are fewer to make tiers of.
+        clients = _most_used(clients, "cluster", "namespace", *keys, *_NAMED, "process")
+    of_tier = clients.withColumn("tier", F.explode(tiers.tiers(F.col("namespace"))))
     return (
-        per_tier.groupBy("cluster", "tier", "period_ms", "principal", "client_id")
+        _most_used(of_tier, "cluster", "tier", *keys, *_NAMED, "process")
+        .groupBy("cluster", "tier", *keys, *_NAMED)
         .agg(*_added((*_SUMS, "connections")))
-        .withColumn("period", F.timestamp_millis("period_ms"))
-        .select("tier", "period", "principal", "client_id", *_SUMS, "connections", "cluster")
+        .withColumn("period", F.timestamp_millis(keys[-1]))
+        .select("tier", "period", *_NAMED, *_SUMS, "connections", "cluster")
     )
+
+
+def _most_used(clients: DataFrame, *keys: str) -> DataFrame:
+    """Rows of one process added up: its connections are the most that were used at once."""
+    most = F.max("connections").alias("connections")
+    return clients.groupBy(*keys).agg(*_added(_SUMS), most)
 
 
 def chargeback(used: DataFrame) -> DataFrame:
@@ -146,17 +159,14 @@ def _percent(moved: Column) -> Column:
 
 
 def per_client(records: DataFrame) -> DataFrame:
-    """Sums by namespace, hour and client of a worker, from which every period is made.
-
-    They come in few partitions, because Spark does not join small partitions of rows that are
-    persisted.
-    """
-    parallel = records.sparkSession.sparkContext.defaultParallelism
+    """Sums by namespace, hour and client of a worker, from which every period is made. All rows of
+    a day, principal and client id are in one partition."""
     time = F.col("time_ms")
     return (
         tree.absolute(records.where(F.col("kind") == "flow"))
+        .withColumn("process", _process())
         .withColumn("hour_ms", time - F.pmod(time, F.lit(HOUR_MS)))
-        .groupBy("cluster", "namespace", "hour_ms", *_CLIENT)
+        .groupBy("cluster", "namespace", "hour_ms", *_NAMED, "process")
         .agg(
             _sum("bytes_in"),
             _sum("bytes_out"),
@@ -165,8 +175,17 @@ def per_client(records: DataFrame) -> DataFrame:
             _sum("led_requests", "requests"),
             F.coalesce(F.max("connections"), F.lit(0)).cast("long").alias("connections"),
         )
-        .coalesce(_PARTITIONS * parallel)
+        .withColumn("day_ms", F.col("hour_ms") - F.pmod("hour_ms", F.lit(DAY_MS)))
+        .repartition("day_ms", *_NAMED)
     )
+
+
+def _process() -> Column:
+    """64 bits for the process of a client, in place of six columns of text. Only connections depend
+    on them: if two processes with one principal and client id had the same bits, by a chance of
+    one in 2^64 for each pair, the fewer connections of the two would not be added."""
+    # The hash passes over nulls, so (null, a) and (a, null) need to be told apart.
+    return F.xxhash64(*(one for name in _PROCESS for one in (F.isnull(name), F.col(name))))
 
 
 def _sum(column: str, name: str | None = None) -> Column:
@@ -180,7 +199,8 @@ def _added(columns: tuple[str, ...]) -> list[Column]:
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
     """The tables of the job, by name. Also writes the bill for ``--chargeback``."""
     clients = per_client(records).persist(StorageLevel.DISK_ONLY)
-    by_day = by_tier(clients, DAY_MS)
+    # The bill is made of it, too, in two ways.
+    by_day = by_tier(clients, DAY_MS).persist(StorageLevel.DISK_ONLY)
     bill = chargeback(by_day)
     if options.chargeback:
         write_csv(bill.orderBy("period", "tier", "principal", "cluster"), options.chargeback)
@@ -209,7 +229,8 @@ def write_csv(table: DataFrame, path: Path) -> None:
 
 
 COLUMNS: Final = (
-    *_CLIENT,
+    *_NAMED,
+    *_PROCESS,
     *tree.COLUMNS,
     "namespace",
     "bytes_in",

@@ -7,11 +7,11 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from gateway.names import parents
 from spark import tiers
-from spark.usage import DAY_MS, HOUR_MS, chargeback, usage
+from spark.usage import DAY_MS, HOUR_MS, by_tier, chargeback, per_client, usage
 from tests.spark import samples
 
 SUMS = {
@@ -135,3 +135,37 @@ def test_a_bill_in_gib(spark: SparkSession) -> None:
 def test_a_period_in_which_nothing_moved_has_no_share(spark: SparkSession) -> None:
     bill = chargeback(usage(samples.frame(spark, [samples.flow()]), DAY_MS)).collect()
     assert [row.share_percent for row in bill] == [0.0]
+
+
+def _exchanges(table: DataFrame) -> int:
+    """The shuffles that a table takes, before Spark changes its plan while it runs."""
+    executed: Any = table._jdf.queryExecution().executedPlan()
+    return str(executed.toString()).count("Exchange hashpartitioning")
+
+
+@pytest.mark.parametrize("length_ms", [HOUR_MS, DAY_MS])
+def test_the_rows_of_tiers_are_sent_nowhere(spark: SparkSession, length_ms: int) -> None:
+    flows = samples.frame(spark, samples.random_flows(8, 10))
+    assert _exchanges(per_client(flows)) == 2
+    assert _exchanges(by_tier(per_client(flows), length_ms)) == 2
+
+
+@pytest.mark.parametrize("length_ms", [HOUR_MS, DAY_MS])
+def test_processes_differ_in_any_column_and_in_what_lacks(
+    spark: SparkSession, length_ms: int
+) -> None:
+    """Connections of different processes are added, those of one process are not."""
+    differing: list[samples.Row] = [
+        {},
+        *({name: "x"} for name in ("gateway_id", "listener", "client_address")),
+        {"worker_id": 7},
+        {"software_name": "x", "software_version": None},
+        {"software_name": None, "software_version": "x"},
+        {"software_name": None, "software_version": None},
+        {"software_name": "x", "software_version": ""},
+        {"software_name": "", "software_version": "x"},
+        {"software_name": "xx", "software_version": ""},
+    ]
+    rows = [samples.flow(**values, connections=n) for values in differing for n in (3, 5, 2)]
+    (found,) = usage(samples.frame(spark, rows), length_ms).where("tier = 'org'").collect()
+    assert found.connections == 5 * len(differing)
