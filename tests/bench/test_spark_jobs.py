@@ -37,8 +37,18 @@ def test_a_task_that_does_all_the_work_is_a_miss() -> None:
 def test_time_per_million_may_not_grow(seconds: float, passed: bool) -> None:
     runs = [run_of(50, MADE, measured(seconds=seconds)), run_of(10, MADE, measured(seconds=10))]
     told = {line.figure: line.passed for line in rows(runs)}
-    assert told["10 million: all jobs"] is None
+    assert told["10 million: all jobs"] is True
     assert told["50 million: all jobs"] is passed
+
+
+@pytest.mark.parametrize(
+    ("millions", "seconds", "passed"), [(1, 9.0, None), (10, 50.0, True), (10, 51.0, False)]
+)
+def test_many_records_take_five_seconds_a_million(
+    millions: float, seconds: float, passed: bool | None
+) -> None:
+    found = rows([run_of(millions, MADE, measured(seconds=seconds))])
+    assert [one.passed for one in found if one.figure.endswith("all jobs")] == [passed]
 
 
 def test_a_heap_beyond_the_drivers_is_a_miss() -> None:
