@@ -83,13 +83,15 @@ def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame
     exists = _moved() | (F.col("requests") > _errors(NO_SUCH_TOPIC))
     topics = (
         _of_topics(records)
-        .groupBy(F.col("logical_topic").alias("topic"))
+        # Spark would sort all records for the largest text of a topic; it hashes them for booleans.
+        .groupBy(F.col("logical_topic").alias("topic"), "cluster")
         .agg(
             F.max(_is(WRITES) & (F.col("records") > 0)).alias("written"),
             F.max(_is(READS) & worked).alias("was_read"),
             F.max(exists).alias("exists"),
-            F.max("cluster").alias("cluster"),
         )
+        .groupBy("topic")
+        .agg(*(F.max(name).alias(name) for name in ("written", "was_read", "exists", "cluster")))
         .where("exists")
         .drop("exists")
     )
