@@ -35,7 +35,7 @@ from gateway.flows import NeededAcl
 from gateway.foreign_text import MAX_SHOWN, raised_text, shown_text
 from gateway.names import parents
 from gateway.places import Place
-from protocol.pausing import unbroken
+from protocol.pausing import eased, paced, unbroken
 
 Answer = TypeVar("Answer")
 
@@ -119,7 +119,8 @@ class Authorizer(ABC):
 
     @abstractmethod
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        """The ACLs that match a filter."""
+        """The ACLs that match a filter, all of the state at the call, whenever they are taken.
+        Taking them may have pause points (``protocol.pausing``)."""
 
     def may_manage(self, principal: str, host: str, pattern: ResourcePattern) -> bool:
         """Whether ``principal`` may create, describe and delete the ACLs of a pattern because it
@@ -146,7 +147,7 @@ class Authorizer(ABC):
         tiers = [Resource(resource.type, path, "") for path in parents(resource.namespace)]
         for one in (*tiers, resource):
             wanted = AclFilter(resource.type, one.text, PatternType.MATCH)
-            for found in self.acls(wanted):
+            for found in paced(self.acls(wanted)):
                 if found.entry.permission is Permission.DENY and binds(
                     found.entry, principal, host, operation
                 ):
@@ -171,7 +172,7 @@ class Authorizer(ABC):
         denied = Verdict(False, f"no ACL allows {operation.name} on any {resource_type.name}")
         found = [
             one
-            for one in self.acls(AclFilter(resource_type))
+            for one in paced(self.acls(AclFilter(resource_type)))
             if one.pattern.pattern_type in (PatternType.LITERAL, PatternType.PREFIXED)
             and binds(one.entry, principal, host, operation)
         ]
@@ -180,13 +181,13 @@ class Authorizer(ABC):
             if one.pattern.pattern_type is PatternType.LITERAL and one.pattern.name == WILDCARD:
                 return Verdict(False, one)
         dominant = [one.pattern for one in denies]
-        for one in found:
+        for one in paced(found):
             if one.entry.permission is Permission.ALLOW and not _is_dominated(one, dominant):
                 return Verdict(True, one)
         return denied
 
 
-def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
+def _is_dominated(allow: AclBinding, denies: Collection[ResourcePattern]) -> bool:
     """Whether a denied pattern covers every name that an ALLOW's pattern covers: a shorter prefix
     does, and for a LITERAL name the name itself. No denied pattern is LITERAL ``*`` here."""
     literal = allow.pattern.pattern_type is PatternType.LITERAL
@@ -195,7 +196,7 @@ def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
     return any(
         covers(deny, allow.pattern.type, allow.pattern.name)
         and (literal or deny.pattern_type is PatternType.PREFIXED)
-        for deny in denies
+        for deny in eased(denies)
     )
 
 

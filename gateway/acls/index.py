@@ -44,6 +44,8 @@ _Key = tuple[ResourceType, str, bool]
 """Type of resource, principal, and whether the patterns are decided as they are written."""
 
 
+_Candidate = tuple[ResourcePattern, Collection[AclEntry]]
+
 MAX_BESIDE: Final = 1_000
 """PREFIXED patterns that are indexed again in a single callback: 1 ms."""
 
@@ -273,49 +275,34 @@ def _by_principal(
 
 
 def matching_acls(index: AclIndex, matching: AclFilter) -> Iterator[AclBinding]:
-    """All ACLs that match a filter, looked up by its name or its principal if it has either."""
-    yield from _matching(_candidates(index, matching), matching)
+    """All ACLs that match a filter, looked up by its name or its principal if it has either. They
+    are of the state of the call, whatever the index goes on to. Taking them has pause points, also
+    where few of many match."""
+    return _matching(_candidates(index, matching), matching)
 
 
-def listed_acls(index: AclIndex, matching: AclFilter) -> list[AclBinding]:
-    """The same as a list, which may take several slices: the index may go on to another state
-    meanwhile, and the list is of this one."""
-    candidates: Iterable[tuple[ResourcePattern, Iterable[AclEntry]]] = _candidates(index, matching)
-    if matching.principal is not None:
-        candidates = list(candidates)  # of rules that change in place, unlike ``index.acls``
-    return list(_matching(paced(candidates), matching))
-
-
-def _matching(
-    candidates: Iterable[tuple[ResourcePattern, Iterable[AclEntry]]], matching: AclFilter
-) -> Iterator[AclBinding]:
-    for pattern, entries in candidates:
+def _matching(candidates: Iterable[_Candidate], matching: AclFilter) -> Iterator[AclBinding]:
+    for pattern, entries in paced(candidates):
         if means_pattern(matching, pattern):
-            for entry in entries:
+            for entry in eased(entries):
                 if means_entry(matching, entry):
                     yield AclBinding(pattern, entry)
 
 
-def _candidates(
-    index: AclIndex, matching: AclFilter
-) -> Iterator[tuple[ResourcePattern, Iterable[AclEntry]]]:
-    """A superset of the patterns that match a filter, with their entries."""
+def _candidates(index: AclIndex, matching: AclFilter) -> Iterable[_Candidate]:
+    """A superset of the patterns that match a filter, with their entries, as they are now."""
     kinds = [kind for kind in ResourceType if kind > ResourceType.ANY]
     if matching.type is not ResourceType.ANY:
         kinds = [matching.type]
     if matching.name is not None:
-        for pattern in _named(index, kinds, matching.name, matching.pattern_type):
-            found = index.acls.get(pattern)
-            if found is not None:
-                yield pattern, found.entries
-    elif matching.principal is not None:
-        for kind in kinds:
-            for rules in index.own_rules(kind, matching.principal):
-                for grant in list(rules.grants()):
-                    yield grant.pattern, grant.entries
-    else:
-        for acls in index.acls.values():
-            yield acls.pattern, acls.entries
+        named = _named(index, kinds, matching.name, matching.pattern_type)
+        return [(one, index.acls[one].entries) for one in named if one in index.acls]
+    if matching.principal is not None:
+        found = [index.own_rules(kind, matching.principal) for kind in kinds]
+        grants = [grant for each in found for rules in each for grant in rules.grants()]
+        return ((grant.pattern, grant.entries) for grant in grants)
+    # The ACLs of a state never change, unlike the rules above.
+    return ((acls.pattern, acls.entries) for acls in index.acls.values())
 
 
 def _named(

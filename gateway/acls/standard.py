@@ -28,7 +28,7 @@ from gateway.acl_model import (
 from gateway.acls.authorizer import NO_ACL_FOUND, Authorizer, Verdict
 from gateway.acls.evaluator import PROBE, AclEvaluators
 from gateway.acls.grants import canonical_host
-from gateway.acls.index import AclIndex, listed_acls, matching_acls
+from gateway.acls.index import AclIndex, matching_acls
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import DELIMITER
 
@@ -141,9 +141,7 @@ class StandardAuthorizer(Authorizer):
         return verdict is not None and verdict.allowed
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        index = self._now().index
-        # The index of drafts may go on to the next draft before all are taken.
-        return matching_acls(index, matching) if self._at is None else listed_acls(index, matching)
+        return matching_acls(self._now().index, matching)
 
     def _now(self) -> AclEvaluators:
         """The evaluators of the state by which this authorizer judges. May pause, but what they

@@ -35,6 +35,9 @@ SILENT_SECONDS: Final = 0.25
 """Seconds after which a broker counts as silent when a caller stops waiting for its response:
 before that, the caller may have stopped for reasons of its own."""
 
+NOT_SILENT: Final = "the request is not to be answered any more"
+"""The message of a cancellation that says nothing about the broker, however long it has taken."""
+
 MOST_RESTING: Final = 4
 """Connections kept while the broker throttles them; if there are more, the longest resting are
 closed."""
@@ -140,9 +143,10 @@ class BrokerAdmin:
                 link.close()  # the connection is gone; the request is not to be sent again
             elif answer.throttle_ms:
                 link.rest(answer.throttle_ms)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             waited = asyncio.get_running_loop().time() - began
-            if link.address is not None and waited >= SILENT_SECONDS:
+            is_silent = waited >= SILENT_SECONDS and NOT_SILENT not in error.args
+            if link.address is not None and is_silent:
                 self.cluster.note_silent(link.address)
             link.close()
             raise

@@ -34,6 +34,7 @@ from gateway.rules.acl_spellings import spellings
 from gateway.views import absolute
 from gateway.views.spelling import MAX_SPELLED, id_owner, parse_absolute, with_colons
 from gateway.views.view import MAX_ID_BYTES, View
+from protocol.pausing import eased, paced
 
 _REST: Final = "t"
 """Stands for the rest of a name: a legal spelling can only be parsed with a topic."""
@@ -226,7 +227,7 @@ class ResolvedFilter:
 
     def in_catalog(self, snapshot: Snapshot) -> Iterator[Found]:
         """The patterns in the catalog that the filter matches."""
-        for acls in self._candidates(snapshot):
+        for acls in paced(self._candidates(snapshot)):
             pattern = acls.pattern
             for one in self.filters:
                 if means_pattern(one, pattern):
@@ -272,9 +273,9 @@ def _entries(one: AclFilter, acls: ResourceAcls) -> frozenset[AclEntry]:
     """The entries of a pattern that a filter matches; for most patterns there are no such
     entries."""
     wanted = one.principal
-    if wanted is not None and not any([entry.principal == wanted for entry in acls.entries]):
+    if wanted is not None and not any([entry.principal == wanted for entry in eased(acls.entries)]):
         return frozenset()
-    return frozenset([entry for entry in acls.entries if means_entry(one, entry)])
+    return frozenset([entry for entry in eased(acls.entries) if means_entry(one, entry)])
 
 
 def _open(view: View, wanted: AclFilter, kinds: Iterable[ResourceType]) -> Iterator[AclFilter]:

@@ -147,6 +147,61 @@ def test_no_expression_takes_long_to_compile(flags: str) -> None:
         assert taken < MOST_SECONDS, (flags, unit)
 
 
+COUNTED_ATOMS = ("a", "k", "[a-z]", r"\w", r"\W", ".", "\xe9", "(a)", "(?:a|b)", "(?:|a)", "(?:a?)")
+COUNTED = (
+    "(a){0,1000}",
+    "([a-z]){0,1000}",
+    "a{0,100}",
+    "|a{0,500}",
+    "k{2,750}",
+    "(?:a|b){2,500}",
+    "(?:a{0,30}){0,30}",
+    "(?:a{0,500}){2}",
+    r"a{0,700}\Q\E",
+    "a{1,1000}(?:b{1,2}){2}",
+)
+"""Those of random expressions that took longest: 105 ms for 134 characters without weights."""
+
+
+def counted(drawn: random.Random, depth: int = 0) -> str:
+    """A random expression of repetitions that are counted, also within each other."""
+    least = drawn.choice([0, 0, 1, 2, 10, 100, 500])
+    most = drawn.choice([least, least + 1, least + 30, 500, 750, 1_000])
+    how = drawn.choice([f"{{{least},{most}}}"] * 4 + [f"{{{most}}}", f"{{{least},}}", "*", "?"])
+    if depth > 3 or drawn.random() < 0.5:
+        return drawn.choice(COUNTED_ATOMS) + how
+    body = "".join(counted(drawn, depth + 1) for _ in range(drawn.randint(1, 3)))
+    return drawn.choice([f"(?:{body}){how}", f"(?:{body}|{counted(drawn, depth + 1)})", f"|{body}"])
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_no_counted_repetitions_take_long_to_compile(flags: str) -> None:
+    """Any number of them beside each other, because RE2 rejects the longest at once."""
+    drawn = random.Random(flags)
+    for unit in (*COUNTED, *(counted(drawn) for _ in range(12))):
+        for times in (1, 2, 3, 4, 6, 8, 10, 16, 32, 64):
+            taken = seconds(flags + unit * times)
+            assert taken < MOST_SECONDS, (flags, unit, times)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("orders-[0-9]{1,4}", "orders-17"),
+        (".{3,8}", "orders"),
+        ("(a|b){2}", "ab"),
+        (".{1,249}-.{1,249}", "orders-17"),
+        ("[a-zA-Z0-9._-]{1,249}", "orders-17"),
+        (r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}", "10.0.0.1"),
+        (r"(?:[a-z0-9]{1,63}\.){1,5}[a-z]{2,63}", "orders.example.com"),
+        (r"\w{1,100}(?:-\w{1,20}){0,10}", "orders-of-teams"),
+        ("|".join(f"orders-{number}-[0-9]{{1,4}}" for number in range(100)), "orders-99-17"),
+    ],
+)
+def test_usual_counted_repetitions_are_expressions(pattern: str, name: str) -> None:
+    assert NameRegex(pattern).matching([name, "x" * 3_000]) == (name,)
+
+
 def test_the_limits_of_an_expression() -> None:
     assert NameRegex("(?:a" * MAX_DEPTH + ")" * MAX_DEPTH).matching(["a" * MAX_DEPTH])
     with pytest.raises(InvalidRegex, match="within each other"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 
 import pytest
@@ -36,6 +37,17 @@ def counting(times: int, seen: list[int]) -> int:
         pause_point()
         seen.append(number)
     return times
+
+
+def test_work_in_a_thread_beside_a_slice_does_not_pause() -> None:
+    """A thread writes long answers while slices of other requests run; its code has the same pause
+    points, and is done in one go."""
+    seen: list[int] = []
+    with ThreadPoolExecutor(1) as pool:
+        work = Slices(lambda: pool.submit(counting, 3, seen).result())
+        assert work.step()
+    assert work.result() == 3
+    assert seen == [0, 1, 2]
 
 
 def test_work_goes_on_where_it_paused() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 from gateway.acl_model import (
@@ -39,7 +40,7 @@ from gateway.rules.acl_names import ResolvedFilter
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
-from protocol.pausing import paced
+from protocol.pausing import let_go, paced
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +53,8 @@ MAX_DELETIONS: Final = 10_000
 MAX_OPEN_FILTERS: Final = 100
 """Filters of one request that scan all ACLs."""
 
-_AT_ONCE: Final = 1_000
-"""ACLs that are examined in one go."""
+_AT_ONCE: Final = 250
+"""ACLs that are written in one go, which takes 4 ms."""
 
 _MAX_SHOWN: Final = 10
 
@@ -95,29 +96,30 @@ async def describe_acls(context: Context, access: Access, version: int, body: by
     if isinstance(wanted, Denied):
         batch.reject(wanted)
         return batch.answered(description_error(version, wanted))
-    shown = await _shown(batch.access, rights, wanted)
+    shown = _shown(batch.access, rights, wanted)
     if len(shown) <= _AT_ONCE:
         return Answered(description_response(version, shown))
     # In a thread: 100,000 ACLs take seconds.
     return Answered(await asyncio.to_thread(description_response, version, shown))
 
 
-async def _shown(access: Access, rights: AclRights, wanted: ResolvedFilter) -> list[AclBinding]:
+def _shown(access: Access, rights: AclRights, wanted: ResolvedFilter) -> list[AclBinding]:
     """The ACLs, each once, with their patterns in the client's spelling."""
-    # Without a pause, so that all ACLs are of the same state.
-    found = dict.fromkeys(binding for one in wanted.filters for binding in access.acls(one))
+    # Asked for together, before the first pause, so that all ACLs are of the same state.
+    asked = [access.acls(one) for one in wanted.filters]
     patterns: dict[ResourcePattern, ResourcePattern | None] = {}
-    shown: list[AclBinding] = []
-    for number, binding in enumerate(found, 1):
-        if not number % _AT_ONCE:
-            await asyncio.sleep(0)
+    shown: dict[AclBinding, AclBinding] = {}
+    for binding in chain.from_iterable(asked):
         pattern = binding.pattern
         if pattern not in patterns:
             patterns[pattern] = wanted.shown(pattern) if rights.cover(pattern) else None
         as_shown = patterns[pattern]
         if as_shown is not None:
-            shown.append(AclBinding(as_shown, binding.entry))
-    return shown
+            shown[binding] = AclBinding(as_shown, binding.entry)
+    found, keys = list(shown.values()), list(shown)
+    shown.clear()
+    let_go(keys)
+    return found
 
 
 # -- CreateAcls ------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ def _deletion(
     snapshot = view.snapshot
     gone: Entries = {}
     still_open = MAX_OPEN_FILTERS
-    for number, one in enumerate(filters):
+    for number, one in enumerate(paced(filters)):
         wanted = filter_of(view, one)
         if isinstance(wanted, ResolvedFilter) and wanted.scans:
             still_open -= 1
@@ -282,7 +284,7 @@ def _deletion(
             why = denials[0] if denials and all(denials) else None
         batch.answer(number, why or _delete(rights, snapshot, wanted, gone))
     changes: list[Change] = []
-    for pattern, entries in gone.items():
+    for pattern, entries in paced(gone.items()):
         known = snapshot.acls[pattern]
         left = known.entries - entries
         changes.append(ResourceAcls(pattern, left) if left else Removal(key_of(known)))

@@ -176,7 +176,7 @@ class AclRights:
                     permission=Permission.ALLOW,
                 )
                 patterns = {binding.pattern for binding in self._access.acls(matching)}
-                if any(map(self._delegates, patterns)):
+                if any(map(self._delegates, paced(patterns))):
                     return True
         return False
 
@@ -187,5 +187,5 @@ class AclRights:
             return False
         return any(
             self.cover(ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, path + DELIMITER))
-            for path in self._access.view.snapshot.namespaces
+            for path in paced(self._access.view.snapshot.namespaces)
         )

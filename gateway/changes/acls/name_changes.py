@@ -36,6 +36,7 @@ from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.names import LogicalName
 from gateway.views.access import Access
 from gateway.views.authorized_access import ACL_RULE
+from protocol.pausing import eased
 
 _TOPIC: Final = ResourceType.TOPIC
 _LITERAL: Final = PatternType.LITERAL
@@ -130,7 +131,7 @@ class NameChange:
             return None
         rights = AclRights(self.access, Operation.ALTER)
         for pattern, entries in self._entries(self.former).items():
-            if any(map(self._denies_configs, entries)) and not rights.cover(pattern):
+            if any(map(self._denies_configs, eased(entries))) and not rights.cover(pattern):
                 why = (
                     f"{self.access.principal} is not allowed to ALTER_CONFIGS topic '{spelled}',"
                     f" which would inherit others as '{new}'"

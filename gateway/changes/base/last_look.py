@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from gateway.changes.base.context import Context
 from gateway.changes.base.rejected import Rejected
+from gateway.cluster.admin import NOT_SILENT
 from gateway.decision import Denied
 from gateway.slices import sliced
 from gateway.views.authorized_access import ACL_RULE
@@ -102,16 +103,21 @@ async def _while_allowed(
     context: Context, ask: Callable[[], Awaitable[Answer]], is_over: Callable[[], bool]
 ) -> Answer:
     """The answer of ``ask``, which is cancelled if ``is_over``. Raises TimeoutError, an OSError,
-    then."""
+    then. The broker does not count as silent for it, as it does by ``asyncio.timeout``."""
     loop, acls = asyncio.get_running_loop(), context.catalog.snapshot.acls
+    task, over = asyncio.current_task(), False
+    assert task is not None
+    cancelled = task.cancelling()
     watching: asyncio.Task[None] | None = None
 
     async def watch() -> None:
+        nonlocal over
         seen = acls
         while True:
             newest = context.catalog.snapshot.acls
             if newest is not seen and await sliced(context.turns, is_over):
-                limit.reschedule(loop.time())
+                over = True
+                task.cancel(NOT_SILENT)
                 return
             seen = newest
             await asyncio.sleep(LOOK_SECONDS)
@@ -123,8 +129,12 @@ async def _while_allowed(
     # Most are answered before the first look, and need no task.
     timer = loop.call_later(LOOK_SECONDS, begin)
     try:
-        async with asyncio.timeout(None) as limit:
-            return await ask()
+        return await ask()
+    except BaseException as error:
+        by_others = over and task.uncancel() > cancelled
+        if over and not by_others and isinstance(error, asyncio.CancelledError):
+            raise TimeoutError from error
+        raise
     finally:
         timer.cancel()
         if watching is not None:

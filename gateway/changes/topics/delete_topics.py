@@ -144,8 +144,13 @@ async def _delete_links(deletion: Deletion) -> None:
     if not links:
         return
 
+    denied: dict[TopicKey, Denied] = {}
+
     def decide(snapshot: Snapshot) -> list[Change]:
-        there = {link.name: link for link in deletion.links.values()}
+        nonlocal denied
+        left = deletion.links
+        denied = _denied(deletion, deletion.access.on(snapshot), left)
+        there = {link.name: link for key, link in paced(left.items()) if key not in denied}
         return removals(
             snapshot, [one for name, one in there.items() if snapshot.links.get(name) == one]
         )
@@ -161,6 +166,8 @@ async def _delete_links(deletion: Deletion) -> None:
     except OSError as error:
         deletion.reject(unavailable(error), deletion.links)
         return
+    for key, why in denied.items():
+        deletion.answer(key, why)
     for key, link in paced(deletion.links.items()):
         name = key.name
         if name is None:

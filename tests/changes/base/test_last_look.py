@@ -11,16 +11,26 @@ import pytest
 
 from gateway.catalog.entities import Removal
 from gateway.changes.base import last_look
+from gateway.changes.base.last_look import ask_about
+from gateway.cluster import admin as admin_module
+from gateway.cluster.admin import BrokerAdmin
+from gateway.decision import Denied
 from gateway.slices import Turns
 from gateway.views.access import Access
+from gateway.views.authorized_access import ACL_RULE
+from protocol.messages import Request
 from tests.changes import admin_requests, config_requests
 from tests.changes.acl_requests import access, entities
 from tests.changes.admin_requests import codes
 from tests.changes.config_requests import setting
 from tests.changes.fakes import FakeGateway, World
+from tests.cluster import scripted_broker
+from tests.cluster.clusters import started
+from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 
 BOB = "User:bob"
 TIMED_OUT, DENIED = 7, 29
+METADATA = 3
 Ask = Callable[[FakeGateway, Access], Awaitable[list[int]]]
 
 
@@ -95,6 +105,48 @@ async def test_other_changes_of_acls_do_not_disturb_it(world: World, name: str) 
     await asyncio.sleep(0)
     others = {task.get_coro() for task in asyncio.all_tasks()} - {asyncio.current_task()}
     assert not [one for one in others if "watch" in repr(one)]
+
+
+async def test_a_broker_does_not_count_as_silent_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever time it has had, because it could have answered in time."""
+    monkeypatch.setattr(admin_module, "SILENT_SECONDS", 0.0)
+    values = {"topics": [], "allow_auto_topic_creation": False}
+    denied: dict[str, Denied] = {}
+    async with ScriptedBroker(ClusterState(topics={}), 1) as broker, started(broker) as cluster:
+        admin = BrokerAdmin(cluster, timeout=120.0)
+        context = replace(in_turns(world).context, admin=admin)
+
+        async def asked() -> object:
+            request = Request("MetadataRequest", 99, values)
+            return await ask_about(context, ["org..t"], lambda _: request, lambda _: denied)
+
+        assert await asked()
+        broker.spoil_next(METADATA, scripted_broker.say_nothing)
+        waiting = asyncio.create_task(asked())
+        await broker.wait_asked(METADATA, len(broker.asked(METADATA)) + 1)
+        denied["org..t"] = Denied(DENIED, "revoked", ACL_RULE)
+        world.log.append([Removal(("acl", "TOPIC:LITERAL:org:"))])
+        with pytest.raises(TimeoutError):
+            await waiting
+        assert not cluster.lately_failed(broker.address)
+        assert waiting.cancelling() == 0
+        admin.close()
+
+
+async def test_a_client_that_leaves_is_no_right_that_ends(world: World) -> None:
+    gateway = in_turns(world)
+    deleting = asyncio.create_task(delete(gateway, access(gateway, BOB)))
+
+    async def sent(step: str) -> None:
+        if step == "sent DeleteTopicsRequest":
+            deleting.cancel()
+            await asyncio.sleep(30)
+
+    world.broker.sent = sent
+    with pytest.raises(asyncio.CancelledError):
+        await deleting
 
 
 def in_turns(world: World) -> FakeGateway:
