@@ -98,6 +98,9 @@ class Supervisor:
             for reason in ("closed", "share"):
                 # From the start: a rate needs a value from before the first refusal.
                 self.metrics.count("broker_refusals", (cluster.name, reason), 0)
+        for listener in config.listeners:
+            for setting in ("max_bytes_per_ip", "max_bytes"):
+                self.metrics.count("collected_response_waits", (listener.name, setting), 0)
         self._config = config
         self._manager = manager or ServiceManager()
         self._command = command
