@@ -125,7 +125,7 @@ final class AnyVersionRun {
         for (Object each : values) {
             text.append(text.length() == 0 ? "" : ", ").append('"').append(each).append('"');
         }
-        System.out.printf("{\"event\": \"%s\", \"value\": [%s]}%n", event, text);
+        System.out.print(String.format("{\"event\": \"%s\", \"value\": [%s]}%n", event, text));
         System.out.flush();
     }
 }

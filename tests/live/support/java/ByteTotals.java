@@ -112,9 +112,9 @@ public final class ByteTotals {
     }
 
     private static void print(String client, int records, Totals totals) {
-        System.out.printf(
+        System.out.print(String.format(
             "{\"client\": \"%s\", \"records\": %d, \"out\": %.0f, \"in\": %.0f}%n",
-            client, records, totals.out, totals.in);
+            client, records, totals.out, totals.in));
         System.out.flush();
     }
 }

@@ -44,7 +44,7 @@ public final class ExpiringSessions {
             while (seen < 2) {
                 seen += consumer.poll(Duration.ofMillis(100)).count();
             }
-            System.out.printf(
+            System.out.print(String.format(
                     "{\"joins\": %d, \"failed_rebalances\": %d, \"disconnects\": %d,"
                             + " \"reauthentications\": %d, \"idle_disconnects\": %d,"
                             + " \"idle_reauthentications\": %d}%n",
@@ -53,7 +53,7 @@ public final class ExpiringSessions {
                     total(consumer.metrics(), "connection-close-total"),
                     total(consumer.metrics(), "successful-reauthentication-total"),
                     total(producer.metrics(), "connection-close-total"),
-                    total(producer.metrics(), "successful-reauthentication-total"));
+                    total(producer.metrics(), "successful-reauthentication-total")));
         }
     }
 

@@ -95,8 +95,8 @@ public final class GroupOverClusters {
 
     private static void print(String event, String topic, String value) {
         String text = value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", " ");
-        System.out.printf(
-            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\"}%n", event, topic, text);
+        System.out.print(String.format(
+            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\"}%n", event, topic, text));
         System.out.flush();
     }
 

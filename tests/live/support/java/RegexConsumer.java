@@ -61,7 +61,7 @@ public final class RegexConsumer {
     }
 
     private static void print(String event, String topic, String more) {
-        System.out.printf("{\"event\": \"%s\", \"topic\": \"%s\"%s}%n", event, topic, more);
+        System.out.print(String.format("{\"event\": \"%s\", \"topic\": \"%s\"%s}%n", event, topic, more));
         System.out.flush();
     }
 

@@ -68,8 +68,8 @@ public class ShareConsumer {
     }
 
     private static void print(String event, String topic, String value, int delivery) {
-        System.out.printf(
-            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\", \"delivery\": %d}%n", event, topic, value, delivery);
+        System.out.print(String.format(
+            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\", \"delivery\": %d}%n", event, topic, value, delivery));
         System.out.flush();
     }
 }

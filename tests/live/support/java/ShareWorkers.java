@@ -151,7 +151,7 @@ public final class ShareWorkers {
         String format = "{\"worker\": \"%s\", \"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\", \"delivery\": %d,"
             + " \"error\": \"%s\"}%n";
         synchronized (ShareWorkers.class) {
-            System.out.printf(format, name, event, topic, value, delivery, kind);
+            System.out.print(String.format(format, name, event, topic, value, delivery, kind));
             System.out.flush();
         }
     }

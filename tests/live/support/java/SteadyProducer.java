@@ -55,9 +55,9 @@ public final class SteadyProducer {
     }
 
     private static synchronized void print(String event, String topic, String value, String more) {
-        System.out.printf(
+        System.out.print(String.format(
                 "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\", %s}%n",
-                event, topic, value, more.replace('\n', ' '));
+                event, topic, value, more.replace('\n', ' ')));
         System.out.flush();
     }
 }

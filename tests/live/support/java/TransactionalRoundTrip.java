@@ -102,8 +102,8 @@ public final class TransactionalRoundTrip {
     }
 
     private static void print(String event, String topic, String value) {
-        System.out.printf(
-            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\"}%n", event, topic, value);
+        System.out.print(String.format(
+            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\"}%n", event, topic, value));
         System.out.flush();
     }
 

@@ -188,8 +188,8 @@ public final class WordCount {
 
     private static void print(String event, String topic, String value) {
         String text = value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", " ");
-        System.out.printf(
-            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\"}%n", event, topic, text);
+        System.out.print(String.format(
+            "{\"event\": \"%s\", \"topic\": \"%s\", \"value\": \"%s\"}%n", event, topic, text));
         System.out.flush();
     }
 }
