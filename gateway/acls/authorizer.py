@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeVar
 
 from gateway.acl_model import (
@@ -35,7 +36,7 @@ from gateway.flows import NeededAcl
 from gateway.foreign_text import MAX_SHOWN, raised_text, shown_text
 from gateway.names import parents
 from gateway.places import Place
-from protocol.pausing import eased, paced, unbroken
+from protocol.pausing import FEW, eased, paced, pause_point, unbroken
 
 Answer = TypeVar("Answer")
 
@@ -230,7 +231,17 @@ class _SeesAhead(Authorizer):
         return self._asked(lambda one: one.may_manage(principal, host, pattern))
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        return self._asked(lambda one: list(one.acls(matching)))
+        return self._in_parts(iter(self._asked(lambda one: one.acls(matching))))
+
+    def _in_parts(self, found: Iterator[AclBinding]) -> Iterator[AclBinding]:
+        """ACLs, taken while the authorizer sees the state, because it may look as late as then; in
+        parts, because there may be very many."""
+        while True:
+            part = self._asked(lambda _: [*islice(found, FEW)])
+            yield from part
+            if len(part) < FEW:
+                return
+            pause_point()
 
     def _asked(self, ask: Callable[[Authorizer], Answer]) -> Answer:
         """The answer by the state, with no pause point before the authorizer is back. If it has

@@ -8,6 +8,10 @@ MAX_BYTES: Final = 256 * 1024
 """Bytes of a push, compressed and unpacked; the response to GetTelemetrySubscriptions has it as
 TelemetryMaxBytes. Java's client pushes some 10 KiB."""
 
+MAX_MESSAGES: Final = 32 * 1024
+"""Messages of OTLP in a push, which protobuf reads in one go, in some 5 ms. Java's client takes 14
+bytes for each, so 256 KiB of its metrics have 19,000."""
+
 MAX_KEPT_BYTES: Final = 256 * 1024
 """Bytes that are kept of a push, with the names of its metrics. In JSON, as a line for the
 supervisor, they take three times as many at most."""

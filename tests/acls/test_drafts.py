@@ -4,7 +4,7 @@ had seen that state, and the authorizer that others ask stays where it is."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from random import Random
@@ -23,6 +23,7 @@ from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.slices import Slices
 from protocol import pausing
+from protocol.pausing import FEW
 from tests.acls.custom import ListAuthorizer
 from tests.acls.samples import HOST, KINDS, NAMES, PRINCIPALS, allows, authorizer, named, snapshots
 from tests.acls.test_long_changes import (
@@ -175,11 +176,35 @@ def test_an_authorizer_of_ones_own_sees_a_draft_only_while_it_is_asked() -> None
     assert allowed(ahead, *both) == [False, True]
     assert allowed(made, *both) == [True, False]
     assert [each.entry.principal for each in ahead.acls(AclFilter())] == ["User:bob"]
-    assert made.states == [1, 2, 1, 2, 1, 2, 1]
+    assert made.states == [1, 2, 1, 2, 1, 2, 1, 2, 1]
     made.follow(two)
     three = two.apply([acls_of(PatternType.LITERAL, "orders", *both)], 3)
     made.follow(three)
     assert allowed(ahead, *both) == [True, True], "never by less than it has seen"
+
+
+class LookingLate(Seeing):
+    """An authorizer of one's own that looks at its ACLs as they are taken."""
+
+    def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
+        yield from iter(super().acls(matching))
+
+
+@pytest.mark.parametrize("made", [Seeing(), LookingLate()])
+def test_many_acls_of_a_draft_are_taken_in_parts(made: Seeing) -> None:
+    few = Snapshot().apply([acls_of(PatternType.LITERAL, "orders", "User:alice")], 1)
+    many = few.apply([acls_of(PatternType.LITERAL, "orders", *map(str, range(1_000)))], 2)
+    made.follow(few)
+    work, steps = Slices(lambda: [*made.at(many).acls(AclFilter())]), 0
+    with pytest.MonkeyPatch.context() as patch:
+        pause_everywhere(patch)
+        done = False
+        while not done:
+            done = work.step()
+            steps += 1
+            assert len([*made.acls(AclFilter())]) == 1, "others ask by the state that is seen"
+    assert {one.entry.principal for one in work.result()} == {*map(str, range(1_000))}
+    assert steps > 1_000 // FEW
 
 
 @pytest.mark.alone

@@ -10,19 +10,29 @@ from time import thread_time
 from typing import Any
 
 import pytest
+from google.protobuf.message import DecodeError, Message
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     DataPointFlags,
     Histogram,
     HistogramDataPoint,
     Metric,
+    MetricsData,
     NumberDataPoint,
 )
 
 from gateway.slices import Slices
-from gateway.telemetry.limits import MAX_ATTRIBUTES, MAX_BYTES, MAX_KEPT_BYTES, MAX_LABEL, MAX_NAME
-from gateway.telemetry.otlp import gathered
+from gateway.telemetry.limits import (
+    MAX_ATTRIBUTES,
+    MAX_BYTES,
+    MAX_KEPT_BYTES,
+    MAX_LABEL,
+    MAX_MESSAGES,
+    MAX_NAME,
+)
+from gateway.telemetry.otlp import count_messages, gathered
 from gateway.telemetry.series import Family, Gathered, read
 from gateway.telemetry.unpacking import PIECE, Unreadable, unpacked
 from protocol import pausing
@@ -32,6 +42,7 @@ ALL = ("*",)
 LAG = "org.apache.kafka.consumer.fetch.manager.records.lag"
 SENT = "org.apache.kafka.producer.record.send"
 INVALID_RECORD, TOO_LARGE = 87, 118
+EMPTY_RESOURCE = b"\x0a\x00"
 
 
 def shown(found: Gathered) -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -173,6 +184,54 @@ def test_any_bytes_are_read_or_rejected(payload: bytes) -> None:
     except Unreadable:
         return
     assert sum(len(points) for points in found.families.values()) <= 10
+
+
+def messages_in(message: Message) -> int:
+    """The messages that protobuf made of a message's bytes, within it."""
+    count = 0
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for held in value if field.is_repeated else (value,):
+                count += 1 + messages_in(held)
+    return count
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_messages_are_counted_as_protobuf_makes_them(sizes: list[int], rng: Random) -> None:
+    payload = pushed(
+        *(gauge("g", *[point(rng.random(), topic="orders", a="b")] * size) for size in sizes),
+        Metric(name="h", histogram=Histogram(data_points=[HistogramDataPoint(bucket_counts=[1])])),
+        resource=[
+            KeyValue(key="k", value=AnyValue(array_value=ArrayValue(values=[AnyValue()] * size)))
+            for size in sizes
+        ],
+    )
+    data = MetricsData.FromString(payload)
+    assert count_messages(payload, MAX_MESSAGES) == messages_in(data)
+
+
+@given(st.binary(max_size=100))
+def test_bytes_hold_no_more_messages_than_are_counted(payload: bytes) -> None:
+    try:
+        data = MetricsData.FromString(payload)
+    except DecodeError:
+        return
+    try:
+        count = count_messages(payload, MAX_MESSAGES)
+    except Unreadable:
+        return  # a group
+    assert count >= messages_in(data)
+
+
+def test_a_push_of_too_many_messages_is_an_invalid_record() -> None:
+    point_of = pushed(gauge("g", NumberDataPoint(as_int=1)))
+    held = count_messages(point_of, MAX_MESSAGES)
+    most = point_of * ((MAX_MESSAGES - 1) // held)
+    left = MAX_MESSAGES - count_messages(most, MAX_MESSAGES)
+    gathered(most + EMPTY_RESOURCE * left, ALL, 10)
+    with pytest.raises(Unreadable) as raised:
+        gathered(most + EMPTY_RESOURCE * (left + 1), ALL, 10)
+    assert raised.value.code == INVALID_RECORD
 
 
 # -- compression -----------------------------------------------------------------------------------
