@@ -90,6 +90,12 @@ async def test_a_process_that_begins_mends_what_it_finds() -> None:
     async with members(log, 1) as (late,):
         await eventually(lambda: newest(log, b"namespace/a")[-1] == b"{}", "the mending")
         await eventually(lambda: len(late.reader.damage) == 1, "that it is read")
+        takes = log.takes
+        for _ in range(20):
+            late.reader.damaged.set()
+            await eventually(lambda: not late.reader.damaged.is_set(), "a look at the damage")
+            await late.reader.refresh()
+        assert log.takes == takes, "what is not written takes the id from nobody"
     # It cannot know whether there was such a namespace.
     assert newest(log, b"namespace/never") == [b"junk"]
 

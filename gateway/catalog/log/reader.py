@@ -271,6 +271,8 @@ class Reader:
         replay = self._replay
         log.info("the catalog is read to its end, at version %d", replay.snapshot.version)
         self.skipped.note_lost(replay.missing, replay.damage.unknown(replay.snapshot))
+        if replay.damage:
+            self.damaged.set()  # from here on it can be mended
 
     def _note_skipped(self) -> Sequence[Skipped]:
         skipped = self._replay.take_skipped()
