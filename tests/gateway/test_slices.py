@@ -11,6 +11,7 @@ from contextvars import ContextVar
 import pytest
 
 from gateway import slices
+from gateway.rotation import OWN_AT_ONCE
 from gateway.slices import Collector, InSlices, Slices, Turns, all_in_slices, in_slices
 from protocol import pausing
 from protocol.pausing import pause_point
@@ -203,23 +204,6 @@ def test_the_time_of_first_slices_comes_back(monkeypatch: pytest.MonkeyPatch) ->
     assert firsts.may_begin()
 
 
-async def test_so_many_are_under_way_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
-    turns, under_way, most = Turns(), 0, 0
-
-    def work() -> None:
-        nonlocal under_way, most
-        pause_point()
-        under_way += 1
-        most = max(most, under_way)
-        for _ in range(10):
-            pause_point()
-        under_way -= 1
-
-    await asyncio.gather(*(in_slices(turns, Slices(work)) for _ in range(6)))
-    assert (under_way, most) == (0, 2)
-
-
 async def test_work_that_is_cancelled_gives_its_place_to_another() -> None:
     turns = Turns()
     task = asyncio.create_task(in_slices(turns, Slices(lambda: counting(1_000_000, []))))
@@ -313,7 +297,7 @@ async def test_a_time_out_of_its_own_ends_the_work_and_not_its_task() -> None:
 
     turns = Turns()
     assert await InSlices(turns, whole()) == "its time was over"
-    assert not turns.places.locked()
+    assert turns._rota.own.places.free == OWN_AT_ONCE
     assert pausing.may_pause() is False
 
 
