@@ -159,8 +159,21 @@ class Slices(Generic[T]):
         finally:
             FIRSTS.add(began)
 
-    def step(self) -> bool:
-        """Go on for a slice; returns whether the work is done."""
+    def begin(self) -> bool:
+        """Begin in any case; if others have just taken the time for that, only up to the first pause
+        point. Returns whether the work is done."""
+        if pausing.may_pause():
+            return self.step()
+        seconds = FIRST_SECONDS if FIRSTS.may_begin() else 0.0
+        began = perf_counter()
+        try:
+            return self.step(seconds)
+        finally:
+            FIRSTS.add(began)
+
+    def step(self, first_seconds: float | None = None) -> bool:
+        """Go on for a slice, or begin with one that takes ``first_seconds``; returns whether the
+        work is done."""
         global _until
         runner = self._greenlet
         seconds = SLICE_SECONDS
@@ -170,7 +183,7 @@ class Slices(Generic[T]):
                 return True
             runner = self._greenlet = _idle.pop() if _idle else _runner()
             runner.gr_context = copy_context()
-            seconds = FIRST_SECONDS
+            seconds = FIRST_SECONDS if first_seconds is None else first_seconds
         pausing.on_pause(_pause)
         _until = perf_counter() + seconds
         thrown, self._thrown = self._thrown, None
@@ -327,7 +340,7 @@ async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = Fals
     try:
         if not work.begun:
             if raised_inside:
-                work.step()  # as if it were awaited: it may be cancelled only once it has begun
+                work.begin()  # as if it were awaited: it may be cancelled only once it has begun
             elif not work.first() and not work.begun:
                 await turns.next()
                 work.step()

@@ -8,6 +8,7 @@ that a tenant with many long requests in flight does not delay the check of the 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -27,6 +28,8 @@ class Doubts:
         self._turns = turns.revoked()
         self._tasks = tasks
         self._waiting: dict[Guarded, tuple[Session, Callable[[], None]]] = {}
+        # Those that have come are put in order later, because this may be all connections at once.
+        self._come: deque[Guarded] = deque()
         self._order: Rotation[Guarded] = Rotation()
         self._checking = False
 
@@ -34,7 +37,7 @@ class Doubts:
         """Check the doubted requests of an owner's session, and call ``end`` if a request is not
         allowed any more. If the check itself fails, ``owner.fail`` is called."""
         if owner not in self._waiting:
-            self._order.add(line_of(session.state), owner)
+            self._come.append(owner)
         self._waiting[owner] = session, end
         if not self._checking:
             self._checking = True
@@ -49,6 +52,10 @@ class Doubts:
     def _check_all(self) -> None:
         while self._waiting:
             pause_point()
+            if self._come:
+                owner = self._come.popleft()
+                self._order.add(line_of(self._waiting[owner][0].state), owner)
+                continue
             found = self._order.take()
             assert found is not None
             _, owner = found

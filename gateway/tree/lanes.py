@@ -325,12 +325,9 @@ class Lanes:
         """Forward a request to a volume's brokers, and return the response. If the cluster does not
         answer, it is suspected."""
 
-        # Other clients' requests wait for the connection, so the check is not in the client's line.
-        turns = self._hub.turns.beside(line_of(self._client))
-
         async def ready(connection: BrokerConnection) -> None:
             with patience.paused():
-                await lane.check(connection, turns)
+                await lane.check(connection, self._turns)
 
         try:
             response = await patience.wait(

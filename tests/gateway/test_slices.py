@@ -190,6 +190,33 @@ async def test_first_slices_wait_for_turns_if_others_have_taken_their_time(
     assert Slices(lambda: 1).first()
 
 
+async def test_coroutines_that_go_on_at_the_same_time_take_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As those that wait for the same reading of the catalog."""
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 3600.0)
+    monkeypatch.setattr(slices, "FIRSTS_SECONDS", 0.0)
+    turns, read, steps, most = Turns(), asyncio.Event(), list[int](), 0
+
+    async def work() -> None:
+        await read.wait()
+        for number in range(3):
+            pause_point()
+            steps.append(number)
+
+    async def whole() -> None:
+        await InSlices(turns, work())
+
+    working = [asyncio.create_task(whole()) for _ in range(20)]
+    await asyncio.sleep(0)
+    read.set()
+    while not all(each.done() for each in working):
+        before = len(steps)
+        await asyncio.sleep(0)
+        most = max(most, len(steps) - before)
+    assert (most, len(steps)) == (1, 60)
+
+
 def test_the_time_of_first_slices_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(slices, "perf_counter", lambda: now)
