@@ -160,8 +160,8 @@ class Slices(Generic[T]):
             FIRSTS.add(began)
 
     def begin(self) -> bool:
-        """Begin in any case; if others have just taken the time for that, only up to the first pause
-        point. Returns whether the work is done."""
+        """Begin in any case, but only up to the first pause point if others have just taken the
+        time for more. Returns whether the work is done."""
         if pausing.may_pause():
             return self.step()
         seconds = FIRST_SECONDS if FIRSTS.may_begin() else 0.0
@@ -284,9 +284,8 @@ class Budget:
 
 
 class Turns:
-    """The order of slices, a slice per round of the event loop, and the places of work that is under
-    way: those of the gateway's own work, unless they are taken :meth:`of` a tenant or another side
-    of the rota.
+    """The order of slices, a slice per round of the event loop, and the places of work that is
+    under way: for the gateway's own work, unless it is :meth:`of` a tenant or of another side.
 
     Nothing that has a place waits for anything but turns, so no work waits for a place of work that
     waits for it: what runs in slices is a plain function, :class:`InSlices` gives its place back

@@ -95,8 +95,8 @@ class FarLanes:
         has_id: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         """``others`` is None if all of the tree is this gateway's own. Long answers are read in
-        ``turns``, in the client's line. ``has_id`` returns whether a volume of this gateway has a topic with a given
-        id."""
+        ``turns``, in the client's line. ``has_id`` returns whether a volume of this gateway has a
+        topic with a given id."""
         self._others = others
         self._turns = turns
         self._has_id = has_id

@@ -68,7 +68,8 @@ class Referred:
 
     async def answer(self, peer: Peer, question: Question) -> Answer:
         """Answer a peer's question here, or pass it on to a gateway farther on. A long question
-        lets others be served, and a peer counts as an address. Raises nothing for any contents of the question."""
+        lets others be served, and a peer counts as an address. Raises nothing for any contents of
+        the question."""
         answer = self._answer(peer, question)
         if question.kind is not Kind.REQUEST:
             return await answer  # it is the same for every principal

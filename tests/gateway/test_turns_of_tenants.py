@@ -1,4 +1,4 @@
-"""gateway.slices: a tenant's long work delays that of others by no more than a share of the turns."""
+"""gateway.slices: long work of a tenant leaves others a share of the turns."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_several_tenants_have_a_share_each() -> None:
     async with flood(tenants) as one:
         before = one.steps
         await in_slices(turns.of(OTHER), Slices(own_steps))
-        # It waits for a place until each flood has had another, and then has its share of the turns.
+        # It waits until each flood has had another place, and then has its share of the turns.
         assert one.steps - before <= 2 * 4 * LONG + 3 * OWN + SLACK
     assert is_idle(turns)
 

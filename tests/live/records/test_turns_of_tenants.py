@@ -1,5 +1,7 @@
-"""A client that sends long requests on many connections, and a long request of another tenant, on the
-same worker. Without logins a tenant is an address."""
+"""A client that sends long requests on many connections, and another tenant's long request.
+
+Both are served by one worker. Without logins a tenant is an address.
+"""
 
 from __future__ import annotations
 
