@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 PEERS: Final = "peers"
 """The name of the port for other gateways of the tree, as a listener: in logs, counts, events."""
+
+_NETWORK_BITS: Final = 64
+"""Bits of an IPv6 address that name its network: a client that has an address has all of its
+network."""
 
 
 def address_text(peer: object) -> str:
@@ -22,6 +27,16 @@ def host_text(peer: object) -> str:
     if not isinstance(peer, tuple) or len(peer) < 2:
         return ""
     return str(peer[0]).removeprefix("::ffff:")
+
+
+def network_of(host: str) -> str:
+    """The address that shares are counted by: an IPv4 address, or the network of an IPv6
+    address."""
+    if ":" not in host:
+        return host
+    address = ip_address(host)
+    assert isinstance(address, IPv6Address)
+    return str(IPv6Address(int(address) >> _NETWORK_BITS << _NETWORK_BITS))
 
 
 def address_by_peer(host: str, peer: str) -> str:

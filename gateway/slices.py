@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextvars import copy_context
 from functools import partial
@@ -26,6 +25,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from gateway.rotation import Line, Rota, Side
 from protocol import pausing
 
 T = TypeVar("T")
@@ -47,9 +47,7 @@ FEW_PIECES: Final = 16
 """Short pieces of work that are done without a pause even if time is up; each takes up to 0.3
 ms."""
 
-MAX_AT_ONCE: Final = 8
-"""Pieces of long work of a worker that are under way together, some 100 MB each at worst; the
-others wait after their first slice."""
+_OWN: Final = Line("", "")
 
 MAX_IDLE: Final = 4
 """Greenlets kept for the next work: making a greenlet takes 20 us, switching less than 1 us."""
@@ -161,8 +159,21 @@ class Slices(Generic[T]):
         finally:
             FIRSTS.add(began)
 
-    def step(self) -> bool:
-        """Go on for a slice; returns whether the work is done."""
+    def begin(self) -> bool:
+        """Begin in any case, but only up to the first pause point if others have just taken the
+        time for more. Returns whether the work is done."""
+        if pausing.may_pause():
+            return self.step()
+        seconds = FIRST_SECONDS if FIRSTS.may_begin() else 0.0
+        began = perf_counter()
+        try:
+            return self.step(seconds)
+        finally:
+            FIRSTS.add(began)
+
+    def step(self, first_seconds: float | None = None) -> bool:
+        """Go on for a slice, or begin with one that takes ``first_seconds``; returns whether the
+        work is done."""
         global _until
         runner = self._greenlet
         seconds = SLICE_SECONDS
@@ -172,7 +183,7 @@ class Slices(Generic[T]):
                 return True
             runner = self._greenlet = _idle.pop() if _idle else _runner()
             runner.gr_context = copy_context()
-            seconds = FIRST_SECONDS
+            seconds = FIRST_SECONDS if first_seconds is None else first_seconds
         pausing.on_pause(_pause)
         _until = perf_counter() + seconds
         thrown, self._thrown = self._thrown, None
@@ -273,33 +284,48 @@ class Budget:
 
 
 class Turns:
-    """The order of slices: a slice per round of the event loop, first come, first served.
-    ``places`` limits the work that is under way together, and so its memory."""
+    """The order of slices, a slice per round of the event loop, and the places of work that is
+    under way: for the gateway's own work, unless it is :meth:`of` a tenant or of another side.
 
-    def __init__(self) -> None:
-        self.places = asyncio.Semaphore(MAX_AT_ONCE)
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._ticking = False
+    Nothing that has a place waits for anything but turns, so no work waits for a place of work that
+    waits for it: what runs in slices is a plain function, :class:`InSlices` gives its place back
+    whenever its coroutine awaits, and work within sliced work is a part of that.
+    """
+
+    def __init__(
+        self, rota: Rota | None = None, side: Side | None = None, line: Line = _OWN
+    ) -> None:
+        self._rota = rota or Rota()
+        self._side = side or self._rota.own
+        self._line = line
+
+    def of(self, line: Line) -> Turns:
+        """The turns of a tenant's requests, in the same event loop."""
+        return Turns(self._rota, self._rota.tenants, line)
+
+    def beside(self, line: Line) -> Turns:
+        """The turns of what is done for a tenant and must not wait behind its own requests."""
+        return Turns(self._rota, self._rota.beside, line)
+
+    def apart(self, purpose: str) -> Turns:
+        """The turns of own work that waits in a line apart from the rest of it."""
+        return Turns(self._rota, self._rota.own, Line(purpose, purpose))
+
+    def revoked(self) -> Turns:
+        """The turns of checks that a change of the catalog requires."""
+        return Turns(self._rota, self._rota.revoked)
 
     async def next(self) -> None:
         """Wait for a turn."""
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(turn)
-        if not self._ticking:
-            self._ticking = True
-            loop.call_soon(self._tick, loop)
-        await turn
+        await self._rota.turn(self._side, self._line)
 
-    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                break
-        self._ticking = bool(self._waiting)
-        if self._ticking:
-            loop.call_soon(self._tick, loop)
+    async def take_place(self) -> None:
+        """Wait for a place, which has to be given back. If the caller is cancelled, it has none."""
+        await self._side.take_place(self._line)
+
+    def give_place_back(self) -> None:
+        """Give a place back."""
+        self._side.give_place_back(self._line)
 
 
 async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = False) -> T:
@@ -313,14 +339,15 @@ async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = Fals
     try:
         if not work.begun:
             if raised_inside:
-                work.step()  # as if it were awaited: it may be cancelled only once it has begun
+                work.begin()  # as if it were awaited: it may be cancelled only once it has begun
             elif not work.first() and not work.begun:
                 await turns.next()
                 work.step()
         while not work.done:
             try:
                 if not placed:
-                    placed = await turns.places.acquire()
+                    await turns.take_place()
+                    placed = True
                 await turns.next()
             except asyncio.CancelledError as error:
                 if not raised_inside:
@@ -329,7 +356,7 @@ async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = Fals
             work.step()
     finally:
         if placed:
-            turns.places.release()
+            turns.give_place_back()
         work.abandon()
     return work.result()
 

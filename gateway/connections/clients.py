@@ -29,7 +29,7 @@ from gateway.connections.incomplete import IncompleteBytes
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.connections.tasks import Tasks
-from gateway.connections.tenants import Wanted
+from gateway.connections.tenants import Wanted, line_of
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
@@ -345,21 +345,22 @@ class Clients:
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         """Do the work that a session waits for. Returns the response body if the gateway makes
         it."""
+        turns = self.turns.of(line_of(session.state))
         if isinstance(work, Refresh):
             await self._refresh(session.state.worker, work)
         elif isinstance(work, Interlude):
             await work.run()
         elif isinstance(work, Turn):
-            await self.turns.next()
+            await turns.next()
         elif isinstance(work, Prepare):
-            await InSlices(self.turns, _prepared(work))
+            await InSlices(turns, _prepared(work))
         elif isinstance(work, Deciding):
-            await in_slices(self.turns, work.slices)
+            await in_slices(turns, work.slices)
         else:
             source = session.state.source
             client = (source.principal, source.client_address, source.listener, source.client_id)
             ACTOR.set(Actor(*client, session.working))
-            return await InSlices(self.turns, work.run())
+            return await InSlices(turns, work.run())
         return None
 
     async def _refresh(self, state: WorkerState, what: Refresh) -> None:

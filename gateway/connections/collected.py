@@ -26,7 +26,7 @@ from typing import Final, Protocol
 
 from gateway.config.security import CollectedResponses
 from gateway.connections.closing import UNTAKEN, Guarded, guard
-from gateway.connections.waiting_clients import network_of
+from gateway.peers import network_of
 
 MOST_SECONDS: Final = 30.0
 """Seconds for which a response may have its room while others wait: clients give a request up after

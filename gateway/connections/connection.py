@@ -25,7 +25,7 @@ from gateway.connections.closing import (
 )
 from gateway.connections.doubts import Doubts
 from gateway.connections.paced import PacedTransport
-from gateway.connections.tenants import Refused, Tenant, tenant_of
+from gateway.connections.tenants import Refused, Tenant, line_of, tenant_of
 from gateway.connections.transports import WRITE_HIGH, close, half_close, write
 from gateway.exchanges.exchange import (
     Exchange,
@@ -572,13 +572,14 @@ class Connection(BaseConnection):
     async def _restore(self) -> None:
         """Restore long responses while other connections are served; the broker's next responses
         wait."""
+        turns = self._hub.turns.of(line_of(self.session.state))
         try:
             while (restoring := self.session.restoring) is not None:
-                await in_slices(self._hub.turns, restoring.slices)
+                await in_slices(turns, restoring.slices)
                 self.session.restored()
                 self._flush()
                 if self.session.restoring is not None:
-                    await self._hub.turns.next()  # the next response has had its first slice
+                    await turns.next()  # the next response has had its first slice
         except ProtocolError as error:
             self._reject(error, client=self.session.reading_client)
         self._restoring = None

@@ -17,7 +17,7 @@ from typing import Final
 from gateway.config.security import IncompleteRequests
 from gateway.connections.base import BaseConnection
 from gateway.connections.closing import TOO_MUCH_INCOMPLETE, guard
-from gateway.connections.waiting_clients import network_of
+from gateway.peers import network_of
 
 FRAME_ROOM: Final = 4
 """Bytes of a frame besides its request: the size field."""

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
-from gateway.connections.waiting_clients import network_of
+from gateway.peers import network_of
 
 AT_ONCE: Final = 2
 """The number of threads, which share the processor with the threads of the event loops."""

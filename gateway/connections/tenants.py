@@ -1,10 +1,14 @@
-"""Tenants, whose connections are counted together at a broker, and why a connection is rejected."""
+"""Tenants, whose connections are counted together at a broker and whose long requests wait in the
+same line, and why a connection is rejected."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from gateway.exchanges.state import ConnectionState
 from gateway.identity import ANONYMOUS
+from gateway.peers import network_of
+from gateway.rotation import Line
 
 Tenant = tuple[str, str]
 """A principal, and the client's address if the principal is ANONYMOUS, which all clients without a
@@ -14,6 +18,12 @@ login share."""
 def tenant_of(principal: str, host: str) -> Tenant:
     """The tenant of a client with this principal and IP address."""
     return principal, host if principal == ANONYMOUS.principal else ""
+
+
+def line_of(principal: str, host: str) -> Line:
+    """The line in which the long requests of a client with this principal and IP address wait."""
+    network = network_of(host)
+    return Line(tenant_of(principal, network), network)
 
 
 class NoRoom(ConnectionRefusedError):

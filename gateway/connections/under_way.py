@@ -55,7 +55,7 @@ class UnderWay:
 
     def __init__(self, connections: Collection[Connection], turns: Turns, tasks: Tasks) -> None:
         self._connections = connections
-        self._turns = turns
+        self._turns = turns.apart("freezes")
         self._tasks = tasks
         self.lanes: set[Lane] = set()
         self._left: deque[_Left] = deque()

@@ -10,13 +10,13 @@ just come would be closed.
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address, ip_address
 from time import monotonic
 from typing import Final, Protocol
 
 from gateway.config.security import Unauthenticated
 from gateway.connections.base import BaseConnection
 from gateway.connections.closing import guard
+from gateway.peers import network_of
 from gateway.tls.handshake import FULL
 
 LONGER_ABOUT_IT: Final = f"{FULL}: others are waiting"
@@ -25,10 +25,6 @@ SILENT_SECONDS: Final = 600.0
 """Seconds that a client may stay connected without a request (connections.max.idle.ms)."""
 
 SENT_NOTHING: Final = "client sent nothing"
-
-_NETWORK_BITS: Final = 64
-"""Bits of an IPv6 address that name its network: a client that has an address has all of its
-network."""
 
 
 class UnauthenticatedClient(Protocol):
@@ -121,16 +117,6 @@ class UnauthenticatedClients:
         if client is not None:
             client.give_way(LONGER_ABOUT_IT)
         return client is not None
-
-
-def network_of(host: str) -> str:
-    """The address that shares are counted by: an IPv4 address, or the network of an IPv6
-    address."""
-    if ":" not in host:
-        return host
-    address = ip_address(host)
-    assert isinstance(address, IPv6Address)
-    return str(IPv6Address(int(address) >> _NETWORK_BITS << _NETWORK_BITS))
 
 
 class SilentClients:

@@ -18,6 +18,7 @@ from uuid import UUID
 from gateway.acl_model import ResourceType, code_of
 from gateway.apis.table import APIS
 from gateway.config.models import Listener
+from gateway.connections.tenants import line_of
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import VolumeUnreachable
 from gateway.names import DELIMITER, LogicalName
@@ -94,8 +95,8 @@ class FarLanes:
         has_id: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         """``others`` is None if all of the tree is this gateway's own. Long answers are read in
-        ``turns``. ``has_id`` returns whether a volume of this gateway has a topic with a given
-        id."""
+        ``turns``, in the client's line. ``has_id`` returns whether a volume of this gateway has a
+        topic with a given id."""
         self._others = others
         self._turns = turns
         self._has_id = has_id
@@ -133,6 +134,11 @@ class FarLanes:
     def host(self) -> str:
         """The client's IP address; rights are remembered by it and the principal."""
         return self._client.host
+
+    @property
+    def _own_turns(self) -> Turns:
+        """The turns of the client's tenant."""
+        return self._turns.of(line_of(self._client))
 
     # -- what is known -----------------------------------------------------------------------------
 
@@ -214,7 +220,7 @@ class FarLanes:
         if answer.outcome is Outcome.ANSWERED:
             read = partial(self._read, volume, principal, host, api_key, version, body, answer)
             try:
-                return await in_slices(self._turns, Slices(read))
+                return await in_slices(self._own_turns, Slices(read))
             except ProtocolError as error:  # only this volume's gateway is at fault
                 volume.reachable = False
                 raise VolumeUnreachable(_unreadable(path, error)) from error
@@ -297,11 +303,11 @@ class FarLanes:
     async def _learn(self, volume: FarVolume) -> None:
         with suppress(VolumeUnreachable):
             names, ids = self._sought.pop(volume.path)
-            await InSlices(self._turns, self.look_up(volume.path, in_order(names), sorted(ids)))
+            await InSlices(self._own_turns, self.look_up(volume.path, in_order(names), sorted(ids)))
 
     async def at_once(self, works: Iterable[Coroutine[Any, Any, None]]) -> None:
         """Run coroutines together; long ones let other connections be served."""
-        await all_in_slices(self._turns, works)
+        await all_in_slices(self._own_turns, works)
 
     def _renew(self) -> None:
         """Look up, in the background, the brokers of volumes whose brokers the client was not shown

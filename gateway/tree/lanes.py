@@ -23,6 +23,7 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
 from gateway.connections.lane import Lane, Outdated
+from gateway.connections.tenants import line_of
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
@@ -249,7 +250,7 @@ class Lanes:
     async def at_once(self, parts: Iterable[Coroutine[Any, Any, bytes]]) -> list[bytes]:
         """The results of coroutines, which run together; long ones let other connections be
         served."""
-        return await all_in_slices(self._hub.turns, parts)
+        return await all_in_slices(self._turns, parts)
 
     async def meet(self, path: str, node_ids: Collection[int]) -> None:
         """Look up the brokers of a volume unless the brokers in its response (virtual ids) are the
@@ -312,7 +313,7 @@ class Lanes:
             elif session.waiting is not None:
                 session.resume(await self._performed(volume, session, session.waiting, patience))
             elif session.restoring is not None:
-                await in_slices(self._hub.turns, session.restoring.slices)
+                await in_slices(self._turns, session.restoring.slices)
                 session.restored()
             else:
                 raise AssertionError("a lane has neither an answer nor anything to wait for")
@@ -326,7 +327,7 @@ class Lanes:
 
         async def ready(connection: BrokerConnection) -> None:
             with patience.paused():
-                await lane.check(connection, self._hub.turns)
+                await lane.check(connection, self._turns)
 
         try:
             response = await patience.wait(
@@ -371,6 +372,11 @@ class Lanes:
     def take_flows(self) -> list[Flow]:
         """The flows of the client's lanes since the last call."""
         return self._flows.take()
+
+    @property
+    def _turns(self) -> Turns:
+        """The turns of the client's tenant."""
+        return self._hub.turns.of(line_of(self._client))
 
     def _access(self, volume: Volume, *, last: bool = False) -> Access:
         client = self._client

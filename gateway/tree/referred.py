@@ -16,6 +16,7 @@ from typing import Final
 from gateway.apis.table import APIS, DIVIDED
 from gateway.config.models import Config, Listener
 from gateway.config.tree import ALL, Peer
+from gateway.connections.tenants import tenant_of
 from gateway.connections.volumes import Volume, passes_through
 from gateway.exchanges.tree import VolumeUnreachable
 from gateway.flows import Flow
@@ -26,6 +27,7 @@ from gateway.referrals.description import GatewayDescription
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Here, Routes
+from gateway.rotation import Line
 from gateway.rules import api_versions
 from gateway.rules.api_versions import API_VERSIONS, OWN_VERSIONS
 from gateway.rules.declaration import Declaration, Effect
@@ -66,11 +68,13 @@ class Referred:
 
     async def answer(self, peer: Peer, question: Question) -> Answer:
         """Answer a peer's question here, or pass it on to a gateway farther on. A long question
-        lets others be served. Raises nothing for any contents of the question."""
+        lets others be served, and a peer counts as an address. Raises nothing for any contents of
+        the question."""
         answer = self._answer(peer, question)
         if question.kind is not Kind.REQUEST:
             return await answer  # it is the same for every principal
-        return await InSlices(self._hub.turns, answer)
+        tenant = peer.name, *tenant_of(question.principal, question.host)
+        return await InSlices(self._hub.turns.of(Line(tenant, peer.name)), answer)
 
     async def _answer(self, peer: Peer, question: Question) -> Answer:
         began = monotonic()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -16,6 +18,7 @@ from gateway.connections.connection import Connection
 from gateway.connections.doubts import Doubts
 from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay, Watch
+from gateway.identity import Identity
 from gateway.processes.taking_part import _concerns
 from gateway.session.session import Session
 from gateway.slices import Budget, Turns
@@ -112,8 +115,9 @@ async def test_a_second_change_doubts_nothing_twice() -> None:
 class Owner:
     """The owner of a session whose check fails, or which is not allowed to go on."""
 
-    def __init__(self, *, fails: bool) -> None:
+    def __init__(self, *, fails: bool = False, principal: str = "User:alice") -> None:
         self.fails = fails
+        self.state = SimpleNamespace(identity=Identity(principal), host="10.0.0.1")
         self.failed: list[Exception] = []
         self.ended = False
 
@@ -140,6 +144,16 @@ async def test_a_check_that_fails_ends_its_connection_alone() -> None:
     doubts.add(failing, cast(Session, failing), failing.end)
     await settled()
     assert len(failing.failed) == 2
+
+
+async def test_tenants_take_turns_to_be_checked() -> None:
+    doubts, ended = Doubts(Turns(), Tasks()), list[str]()
+    for principal in ["User:flood"] * 20 + ["User:other"]:
+        owner = Owner(principal=principal)
+        doubts.add(owner, cast(Session, owner), partial(ended.append, principal))
+    await settled()
+    assert len(ended) == 21
+    assert ended.index("User:other") <= 2
 
 
 async def shortest(measure: Callable[[], Awaitable[float]]) -> float:

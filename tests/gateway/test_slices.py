@@ -11,6 +11,7 @@ from contextvars import ContextVar
 import pytest
 
 from gateway import slices
+from gateway.rotation import OWN_AT_ONCE
 from gateway.slices import Collector, InSlices, Slices, Turns, all_in_slices, in_slices
 from protocol import pausing
 from protocol.pausing import pause_point
@@ -189,6 +190,33 @@ async def test_first_slices_wait_for_turns_if_others_have_taken_their_time(
     assert Slices(lambda: 1).first()
 
 
+async def test_coroutines_that_go_on_at_the_same_time_take_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As those that wait for the same reading of the catalog."""
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 3600.0)
+    monkeypatch.setattr(slices, "FIRSTS_SECONDS", 0.0)
+    turns, read, steps, most = Turns(), asyncio.Event(), list[int](), 0
+
+    async def work() -> None:
+        await read.wait()
+        for number in range(3):
+            pause_point()
+            steps.append(number)
+
+    async def whole() -> None:
+        await InSlices(turns, work())
+
+    working = [asyncio.create_task(whole()) for _ in range(20)]
+    await asyncio.sleep(0)
+    read.set()
+    while not all(each.done() for each in working):
+        before = len(steps)
+        await asyncio.sleep(0)
+        most = max(most, len(steps) - before)
+    assert (most, len(steps)) == (1, 60)
+
+
 def test_the_time_of_first_slices_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(slices, "perf_counter", lambda: now)
@@ -201,23 +229,6 @@ def test_the_time_of_first_slices_comes_back(monkeypatch: pytest.MonkeyPatch) ->
     assert not firsts.may_begin()
     now += 0.021
     assert firsts.may_begin()
-
-
-async def test_so_many_are_under_way_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
-    turns, under_way, most = Turns(), 0, 0
-
-    def work() -> None:
-        nonlocal under_way, most
-        pause_point()
-        under_way += 1
-        most = max(most, under_way)
-        for _ in range(10):
-            pause_point()
-        under_way -= 1
-
-    await asyncio.gather(*(in_slices(turns, Slices(work)) for _ in range(6)))
-    assert (under_way, most) == (0, 2)
 
 
 async def test_work_that_is_cancelled_gives_its_place_to_another() -> None:
@@ -313,7 +324,7 @@ async def test_a_time_out_of_its_own_ends_the_work_and_not_its_task() -> None:
 
     turns = Turns()
     assert await InSlices(turns, whole()) == "its time was over"
-    assert not turns.places.locked()
+    assert turns._rota.own.places.free == OWN_AT_ONCE
     assert pausing.may_pause() is False
 
 

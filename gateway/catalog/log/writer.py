@@ -79,7 +79,7 @@ class Writer:
         self._change_seconds = change_seconds
         self._idle_seconds = idle_seconds
         self._queue: list[Waiting] = []
-        self._turns = reader.turns
+        self._turns = reader.turns.apart("decisions")
         self._asked = asyncio.Event()
         self._holds = False
         self._newest = ""

@@ -23,7 +23,7 @@ from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.freezes import Frozen, freezes_in
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
+from gateway.catalog.source import ACTOR, Catalog, CatalogUnavailable, Decide
 from gateway.changes.base.at_work import AtWork
 from gateway.changes.base.existing_ids import IdListing
 from gateway.changes.base.flat_acls import FlatAcls
@@ -34,6 +34,7 @@ from gateway.cluster.cluster import Cluster
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.policies.judge import NO_JUDGE, Judge
+from gateway.rotation import Line
 from gateway.slices import Turns, sliced
 from gateway.views.access import Access
 from gateway.views.view import View
@@ -85,6 +86,12 @@ class Context:
     """Finds the ACLs of groups and transactional ids."""
     turns: Turns | None = None
     """The turns that long decisions take; None if nothing else is served meanwhile."""
+
+    def beside(self) -> Turns | None:
+        """The turns of what is done for the actor and must not wait behind its own long
+        requests."""
+        principal = ACTOR.get().principal
+        return None if self.turns is None else self.turns.beside(Line(principal, principal))
 
     async def decide(self, decide: Decide, validate_only: bool) -> None:
         """Change the catalog; with ``validate_only`` only find errors. Raises OSError, and the

@@ -109,13 +109,14 @@ async def _while_allowed(
     assert task is not None
     cancelled = task.cancelling()
     watching: asyncio.Task[None] | None = None
+    turns = context.beside()
 
     async def watch() -> None:
         nonlocal over
         seen = acls
         while True:
             newest = context.catalog.snapshot.acls
-            if newest is not seen and await sliced(context.turns, is_over):
+            if newest is not seen and await sliced(turns, is_over):
                 over = True
                 task.cancel(NOT_SILENT)
                 return

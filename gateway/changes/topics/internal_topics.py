@@ -165,6 +165,7 @@ class InternalTopics:
     async def _created(self, access: Access, topology: Topology) -> tuple[Mapping[str, str], int]:
         """Create what is missing; returns the first errors, and the number of all. Raises OSError
         and Undecided."""
+        turns = self._context.beside()
         cluster = self._context.cluster
         await cluster.refresh()
         counts = cluster.index.partitions
@@ -172,7 +173,7 @@ class InternalTopics:
         def missing() -> Mapping[str, InternalTopic]:
             return missing_topics(topology.read(), lambda flat: counts.get(flat.encode()))
 
-        wanted = await sliced(self._context.turns, missing)
+        wanted = await sliced(turns, missing)
         spelled: dict[str, InternalTopic] = {}
         for flat, topic in wanted.items():
             shown = access.view.spell(flat.encode())
@@ -181,7 +182,7 @@ class InternalTopics:
         errors: dict[str, str] = {}
         failed = 0
         for batch in _batches(spelled):
-            body = await sliced(self._context.turns, partial(_request, batch))
+            body = await sliced(turns, partial(_request, batch))
             answered = await create_topics(self._context, access, _VERSION, body)
             response = messages.parse("CreateTopicsResponse", _VERSION, answered.body)
             for topic in response.topics:
