@@ -187,11 +187,11 @@ class Connection(BaseConnection):
             if not paced:
                 self._transport = transport.inner
         elif transport is not None and paced:
-            self._transport = PacedTransport(transport)
+            self._transport = PacedTransport(transport, self.write_on)
 
     @property
     def holds_response(self) -> bool:
-        """See ``collected.Collecting``. Closing writes all that is left, for a few seconds."""
+        """See ``collected.Collecting``. Closing goes on with what is left, for a few seconds."""
         if self.session.restoring is not None:
             return True
         if self._transport is None:
@@ -267,10 +267,18 @@ class Connection(BaseConnection):
     @guarded
     def resume_writing(self) -> None:
         self._client_full = self._unread = False
+        self._write_rest()
+        self._balance()
+
+    @guarded
+    def write_on(self) -> None:
+        """Write more of a long response, in a round of its own."""
+        self._write_rest()
+
+    def _write_rest(self) -> None:
         if isinstance(self._transport, PacedTransport):
             self._transport.go_on()
             self._hub.taken(self)
-        self._balance()
 
     # -- the broker's transport ---------------------------------------------------------------
 
@@ -419,8 +427,8 @@ class Connection(BaseConnection):
         transport = self._transport
         if transport is not None:
             self._linger()
+            transport.abort()  # first, because closing goes on with what is left
             self.close(reason)
-            transport.abort()
 
     def reset(self, reason: str, *, quietly: bool = False) -> None:
         """Close the connection so that the broker drops the requests that it has not begun with."""
