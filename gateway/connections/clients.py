@@ -33,8 +33,9 @@ from gateway.connections.tenants import Wanted
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
+from gateway.connections.work_room import CARRIED_OUT, DECIDED, FEW_BYTES, WorkRoom
 from gateway.counts import Counts
-from gateway.exchanges.exchange import Interlude, Prepare, Refresh, Turn
+from gateway.exchanges.exchange import Interlude, Prepare, Refresh, Turn, Work
 from gateway.exchanges.framing import Watcher
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow, NeededAcl
@@ -95,6 +96,8 @@ class Clients:
             name: CollectedBytes(config.collected_responses, waited=partial(self._count_wait, name))
             for name in self._listener_names
         }
+        self._carried_out = {name: WorkRoom(CARRIED_OUT) for name in self._listener_names}
+        self._decided = {name: WorkRoom(DECIDED) for name in self._listener_names}
         self._broker_sessions = BrokerSessions()
         self.ask_others: Callable[[Wanted], None] = lambda wanted: None
         self.rooms = {
@@ -341,6 +344,24 @@ class Clients:
     def addresses(self, listener: str, path: str) -> ListenerAddresses:
         """The addresses of a listener for the brokers of a volume."""
         return self.listeners.addresses(listener, path)
+
+    async def carry_out(self, connection: Connection, work: Waiting) -> bytes | None:
+        """Do the work that a connection waits for, once there is room for it. Returns the response
+        body if the gateway makes it."""
+        session, listener = connection.session, connection.listener
+        size = session.waiting_bytes
+        if size <= FEW_BYTES:
+            return await self.perform(session, work)
+        rooms = self._carried_out if isinstance(work, Work) else self._decided
+
+        caught_up = partial(self._collected[listener].caught_up, connection.host)
+
+        async def run() -> bytes | None:
+            await caught_up()  # others may have come while it waited for room
+            return await self.perform(session, work)
+
+        await caught_up()
+        return await rooms[listener].run(connection.host, size, run)
 
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         """Do the work that a session waits for. Returns the response body if the gateway makes

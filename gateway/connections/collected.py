@@ -4,7 +4,7 @@ Most responses are short, and records pass as they arrive. A response whose edit
 stands at its end is collected: ShareFetch (broker addresses stand behind the records), a Fetch
 whose names change by different lengths, long listings. Its size is in its first bytes, so its
 connection asks for room for all of it then. There is a budget for all connections of the listener,
-of which each address has a share: half of it at most. If there is no room, the gateway stops
+of which each address has a share (``shares``). If there is no room, the gateway stops
 reading from that broker until others have given theirs back, which costs the client time and
 nothing else.
 
@@ -28,7 +28,6 @@ addresses to fill the budget for MOST_SECONDS.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -36,6 +35,7 @@ from typing import Final, Protocol
 
 from gateway.config.security import CollectedResponses
 from gateway.connections.closing import UNTAKEN, Guarded, guard
+from gateway.connections.shares import Shares
 from gateway.connections.waiting_clients import network_of
 
 MOST_SECONDS: Final = 30.0
@@ -89,73 +89,8 @@ class Room:
             asyncio.get_running_loop().call_soon(self._rooms.look, self.connection)
 
 
-class Lines:
-    """Responses that wait: those of an address in order, addresses in turns. Addresses whose next
-    response has to wait for one of their own are set aside, and have no turns."""
-
-    def __init__(self) -> None:
-        # Ordered, because a dict would look through all that has left its front to find the first.
-        self._turns: OrderedDict[str, OrderedDict[Room, None]] = OrderedDict()
-        self._aside: dict[str, OrderedDict[Room, None]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._turns or self._aside)
-
-    @property
-    def has_turns(self) -> bool:
-        """Whether an address waits for others."""
-        return bool(self._turns)
-
-    def is_aside(self, network: str) -> bool:
-        """Whether an address waits for its own responses."""
-        return network in self._aside
-
-    def add(self, room: Room) -> None:
-        line = self._aside.get(room.network)
-        if line is None:
-            line = self._turns.setdefault(room.network, OrderedDict())
-        line[room] = None
-
-    def first(self) -> Room | None:
-        """The response whose turn it is."""
-        return next(iter(next(iter(self._turns.values())))) if self._turns else None
-
-    def take(self, room: Room) -> None:
-        """Take out the response whose turn it was; its address has its next turn after others."""
-        line = self._turns[room.network]
-        del line[room]
-        if line:
-            self._turns.move_to_end(room.network)
-        else:
-            del self._turns[room.network]
-
-    def set_aside(self, network: str) -> None:
-        self._aside[network] = self._turns.pop(network)
-
-    def take_back(self, network: str) -> None:
-        """Let an address that was set aside have turns again."""
-        line = self._aside.pop(network, None)
-        if line is not None:
-            self._turns[network] = line
-
-    def postpone(self, network: str) -> None:
-        """Let an address have its next turn after all others that wait now."""
-        if network in self._turns:
-            self._turns.move_to_end(network)
-
-    def drop(self, room: Room) -> None:
-        """Drop a response that does not wait any more, if it did."""
-        self.take_back(room.network)
-        line = self._turns.get(room.network)
-        if line is not None and room in line:
-            del line[room]
-            if not line:
-                del self._turns[room.network]
-
-
 class CollectedBytes:
-    """The rooms at one listener of a worker. ``total`` is the number of bytes that are given of the
-    budget; ``long`` is the response in the place of those that are longer than a share.
+    """The rooms at one listener of a worker.
 
     ``waited`` is called for each response that has to wait, with the setting for want of which it
     does: ``max_bytes_per_ip`` if its address has its share, or the response is longer than that,
@@ -169,32 +104,50 @@ class CollectedBytes:
         waited: Callable[[str], object] = lambda setting: None,
     ) -> None:
         self._waited = waited
-        self._most = limits.max_bytes
-        # Half at most: with more, one address could leave too little for the longest of another.
-        self._share = min(limits.max_bytes_per_ip, limits.max_bytes // 2)
-        is_half = self._share < limits.max_bytes_per_ip
-        self._share_setting = "max_bytes" if is_half else "max_bytes_per_ip"
         self._clock = clock
         self._rooms: dict[Collecting, list[Room]] = {}
-        self._given: dict[Room, None] = {}
-        self._by_network: dict[str, int] = {}
-        self._short, self._long = Lines(), Lines()
-        self.total = 0
-        self.long: Room | None = None
+        self._shares = Shares[Room](limits.max_bytes, limits.max_bytes_per_ip, self._give)
+        is_half = self._shares.share < limits.max_bytes_per_ip
+        self._share_setting = "max_bytes" if is_half else "max_bytes_per_ip"
+        self._behind: dict[str, list[asyncio.Future[None]]] = {}
+
+    @property
+    def total(self) -> int:
+        """The bytes of the budget that are given."""
+        return self._shares.total
+
+    @property
+    def long(self) -> Room | None:
+        """The response in the place of those that are longer than a share."""
+        return self._shares.long
 
     def enter(self, connection: Collecting, size: int) -> Room:
         """Give a response room, or let its connection wait for it."""
         room = Room(self, connection, size)
         connection.pace(True)
         self._rooms.setdefault(connection, []).append(room)
-        is_long = size > self._share
-        (self._long if is_long else self._short).add(room)
-        self._give()
+        self._shares.enter(room)
         if room.since is None:
-            of_share = is_long or self._short.is_aside(room.network)
-            self._waited(self._share_setting if of_share else "max_bytes")
+            lacks_share = self._shares.lacks_share(room)
+            self._waited(self._share_setting if lacks_share else "max_bytes")
             connection.await_room(True)
         return room
+
+    async def caught_up(self, host: str) -> None:
+        """Wait until no response for an address waits for room: before, no other is made for it."""
+        network = network_of(host)
+        while self._shares.has_waiting(network):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._behind.setdefault(network, []).append(turn)
+            await turn
+
+    def _go_on(self) -> None:
+        self._shares.go_on()
+        for network in [*self._behind]:
+            if not self._shares.has_waiting(network):
+                for turn in self._behind.pop(network):
+                    if not turn.done():  # its connection may have ended
+                        turn.set_result(None)
 
     def look(self, connection: Collecting) -> None:
         """Take the rooms back of responses that the client of a connection has taken."""
@@ -204,28 +157,22 @@ class CollectedBytes:
     def forget(self, connection: Collecting) -> None:
         """Take the rooms of a connection back, which is gone."""
         for room in self._rooms.pop(connection, ()):
-            self._leave(room)
-        self._give()
+            self._shares.leave(room)
+        self._go_on()
 
     def sweep(self) -> None:
         """Look after all rooms, and close whoever has had one for too long while others wait.
         Called once a second."""
-        for room in [*self._given]:
+        for room in [*self._shares.given]:
             self.look(room.connection)
             since = room.since
             if (
-                room in self._given
+                room in self._shares.given
                 and since is not None
                 and self._clock() - since >= MOST_SECONDS
-                and self._holds_up(room)
+                and self._shares.delays(room)
             ):
                 guard(room.connection, partial(self._close, room))
-
-    def _holds_up(self, room: Room) -> bool:
-        """Whether others wait for this room."""
-        if room is self.long:
-            return bool(self._long)
-        return self._short.has_turns or self._short.is_aside(room.network)
 
     def _look(self, connection: Collecting) -> None:
         if connection.holds_response:
@@ -241,9 +188,9 @@ class CollectedBytes:
             connection.pace(False)
         for room in rooms:
             if room.whole:
-                self._leave(room)
+                self._shares.leave(room)
         self._let_read(connection)  # what waited may have come whole, when reading stopped
-        self._give()
+        self._go_on()
 
     def _let_read(self, connection: Collecting) -> None:
         """Read from the broker of a connection, unless the rest of a response waits for room."""
@@ -251,47 +198,9 @@ class CollectedBytes:
         waits = any(room.since is None and not room.whole for room in rooms)
         connection.await_room(waits)
 
-    def _give(self) -> None:
-        """Give room to those whose turn it is, as far as there is."""
-        while (room := self._short.first()) is not None:
-            held = self._by_network.get(room.network, 0)
-            if held + room.size > self._share:
-                self._short.set_aside(room.network)
-                continue
-            if self.total + room.size > self._most:
-                break
-            self._by_network[room.network] = held + room.size
-            self.total += room.size
-            self._give_to(room, self._short)
-        if self.long is None and (room := self._long.first()) is not None:
-            self.long = room
-            self._give_to(room, self._long)
-
-    def _give_to(self, room: Room, line: Lines) -> None:
-        line.take(room)
+    def _give(self, room: Room) -> None:
         room.since = self._clock()
-        self._given[room] = None
         guard(room.connection, partial(self._let_read, room.connection))
-
-    def _leave(self, room: Room) -> None:
-        """Take back the room of a response, or its place in the line."""
-        network = room.network
-        if room.since is None:
-            self._long.drop(room)
-            self._short.drop(room)
-        elif room is self.long:
-            del self._given[room]
-            self.long = None
-            self._long.postpone(network)  # others may have come since it had its turn
-        elif room in self._given:
-            del self._given[room]
-            self.total -= room.size
-            left = self._by_network[network] - room.size
-            if left:
-                self._by_network[network] = left
-            else:
-                del self._by_network[network]
-            self._short.take_back(network)
 
     def _close(self, room: Room) -> None:
         reason = f"{UNTAKEN}: {room.size} bytes"

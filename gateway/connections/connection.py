@@ -79,7 +79,7 @@ class Hub(BaseHub, Protocol):
     def collects(self, connection: Connection, size: int) -> Watcher: ...
     def taken(self, connection: Connection) -> None: ...
     async def connect_broker(self, connection: Connection) -> None: ...
-    async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
+    async def carry_out(self, connection: Connection, work: Waiting) -> bytes | None: ...
 
 
 class Connection(BaseConnection):
@@ -607,7 +607,7 @@ class Connection(BaseConnection):
         body: bytes | None = None
         failed: Exception | None = None
         try:
-            body = await self._hub.perform(self.session, work)
+            body = await self._hub.carry_out(self, work)
         except Exception as error:  # noqa: BLE001 - see ``closing``
             failed = error
         self._task = None

@@ -18,11 +18,11 @@ from gateway.exchanges.framing import Buffer
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.session.deciding import Deciding, Restoring
-from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
+from gateway.session.in_flight import MAX_IN_FLIGHT, Collector, InFlight
 from gateway.session.naming import answered_at_once, leaves_behind
 from gateway.session.rechecking import may_be_written, may_go_on
 from gateway.session.requests import Requests
-from gateway.session.responses import Collector, Responses
+from gateway.session.responses import Responses
 from gateway.session.silent import Silent
 from gateway.slices import Budget
 from gateway.views.access import Access

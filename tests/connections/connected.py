@@ -85,6 +85,9 @@ class FakeServer:
     async def connect_broker(self, connection: Connection) -> None:
         BrokerSide(connection, place_of(connection)).connection_made(self.broker)
 
+    async def carry_out(self, connection: Connection, work: Waiting) -> bytes | None:
+        return await self.perform(connection.session, work)
+
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         return await Clients.perform(cast(Clients, self), session, work)
 

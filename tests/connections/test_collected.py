@@ -69,9 +69,7 @@ class Rooms:
 
     @property
     def is_empty(self) -> bool:
-        of = self.collected
-        waiting = of._short or of._long
-        return not (of.total or of.long or of._rooms or of._given or of._by_network or waiting)
+        return not (self.collected._shares or self.collected._rooms or self.collected.total)
 
 
 def holders(count: int, *, addresses: int = 256) -> list[Holder]:
@@ -302,7 +300,7 @@ async def test_whatever_happens_the_bounds_hold_and_everybody_comes() -> None:
             left[holder] -= 1
         assert rooms.collected.total <= 16 * MIB
         for host in hosts:
-            assert rooms.collected._by_network.get(host, 0) <= 8 * MIB
+            assert rooms.collected._shares._by_network.get(host, 0) <= 8 * MIB
     assert not any(left.values())
     assert rooms.is_empty
 

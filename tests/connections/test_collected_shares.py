@@ -17,7 +17,7 @@ from gateway.connections.paced import PART, PacedTransport
 from gateway.connections.transports import WRITE_HIGH
 from gateway.exchanges.framing import Watcher
 from gateway.node_ids import NodeIdRanges
-from gateway.session.responses import UNCOUNTED
+from gateway.session.in_flight import UNCOUNTED
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
 from tests.connections.connected import FakeServer, settled

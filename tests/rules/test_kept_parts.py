@@ -19,7 +19,9 @@ AT_MOST: Final = 2.0
 AT_LEAST: Final = 0.9
 """What is counted, in parts of what is taken."""
 
-TOPICS: Final = tuple(f"{space}:{number}" for space in ("a", "café", "x" * 90) for number in range(20))
+TOPICS: Final = tuple(
+    f"{space}:{number}" for space in ("a", "café", "x" * 90) for number in range(20)
+)
 
 PATTERNS: Final = ("", "a:.*", "caf.*", ".*1", "nothing")
 
