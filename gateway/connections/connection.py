@@ -78,6 +78,8 @@ class Hub(BaseHub, Protocol):
     def holds_more(self, connection: Connection, change: int) -> None: ...
     def collects(self, connection: Connection, size: int) -> Watcher: ...
     def taken(self, connection: Connection) -> None: ...
+    def resumed(self, connection: Connection) -> None: ...
+    def answered(self, connection: Connection) -> None: ...
     async def connect_broker(self, connection: Connection) -> None: ...
     async def carry_out(self, connection: Connection, work: Waiting) -> bytes | None: ...
 
@@ -174,6 +176,10 @@ class Connection(BaseConnection):
     def collects(self, size: int) -> Watcher:
         """Give a response of ``size`` bytes room to be collected, or wait for it."""
         return self._hub.collects(self, size)
+
+    def answered(self) -> None:
+        """Note that a long response has been restored."""
+        self._hub.answered(self)
 
     def await_room(self, waits: bool) -> None:
         """See ``collected.Collecting``."""
@@ -625,6 +631,8 @@ class Connection(BaseConnection):
         except ProtocolError as error:
             self._reject(error)
             return
+        finally:
+            self._hub.resumed(self)
         self._flush()
         self._balance()
         if self.session.state.reauth is not None:

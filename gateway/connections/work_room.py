@@ -1,23 +1,22 @@
-"""The memory for long requests that are decided, or carried out by the gateway itself.
+"""The memory for long requests that are decided and forwarded, or carried out by the gateway itself.
 
 While a request is worked on, its items, their answers, and what brokers return about them are
-objects that take ten to a hundred times the request's bytes. ``slices.Turns`` has eight places for
-that, but work gives its place up whenever it waits for the catalog or a broker. Without a bound all
-that clients send at once are objects at once: 60 DescribeConfigs of 20,000 names in namespaces. So
-a long request waits as the bytes that it came in, which ``incomplete_requests`` counts, until there
-is room for it (``shares``).
+objects that take ten to a hundred times the request's bytes; and so do the names and errors that
+are kept of it until its broker has answered. ``slices.Turns`` has eight places for work, but work
+gives its place up whenever it waits for the catalog or a broker. Without a bound all that clients
+send at once are objects at once: 60 DescribeConfigs of 20,000 names. So a long request waits as the
+bytes that it came in, which ``incomplete_requests`` counts, until there is room for it
+(``shares``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from collections.abc import Hashable
+from typing import Final, Protocol
 
 from gateway.connections.shares import Shares
 from gateway.connections.waiting_clients import network_of
-
-T = TypeVar("T")
 
 FEW_BYTES: Final = 4 * 1024
 """Bytes of a request that needs no room."""
@@ -26,9 +25,16 @@ CARRIED_OUT: Final = 2 * 1024 * 1024
 """Bytes of the requests of a listener that the gateway carries out at a time, in each worker; half
 of them of one address. Their brokers may take half a minute."""
 
-DECIDED: Final = 16 * 1024 * 1024
-"""The same, of requests that are decided: this process alone decides how long that takes. Half of
-them is the longest request without records."""
+DECIDED: Final = 8 * 1024 * 1024
+"""The same, of requests that are decided, and then forwarded until they are answered."""
+
+
+class Sender(Hashable, Protocol):
+    """A connection: ``connection.Connection``. Tests fill it in, because room is tested without
+    sessions."""
+
+    @property
+    def host(self) -> str: ...
 
 
 class _Request:
@@ -43,24 +49,29 @@ class _Request:
 
 
 class WorkRoom:
-    """The requests of a listener that are worked on, up to ``most`` bytes together."""
+    """The long requests of a listener that are worked on, up to ``most`` bytes together, one for
+    each connection."""
 
     def __init__(self, most: int) -> None:
         self._shares = Shares[_Request](most, most, _begin)
+        self._requests: dict[Sender, _Request] = {}
 
     def __bool__(self) -> bool:
         """Whether anything has room, or waits for it."""
-        return bool(self._shares)
+        return bool(self._shares or self._requests)
 
-    async def run(self, host: str, size: int, work: Callable[[], Awaitable[T]]) -> T:
-        """The result of ``work`` on a request of ``size`` bytes. Nothing of it is begun before
-        there is room."""
-        request = _Request(network_of(host), size)
+    async def enter(self, sender: Sender, size: int) -> None:
+        """Wait for room for a request of ``size`` bytes, which has it until :meth:`leave`."""
+        self.leave(sender)
+        request = self._requests[sender] = _Request(network_of(sender.host), size)
         self._shares.enter(request)
-        try:
-            await request.turn
-            return await work()
-        finally:
+        await request.turn
+
+    def leave(self, sender: Sender) -> None:
+        """Take the room of a connection's request back, or its place in the line; does nothing if
+        it has none."""
+        request = self._requests.pop(sender, None)
+        if request is not None:
             self._shares.leave(request)
             self._shares.go_on()
 

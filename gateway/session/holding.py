@@ -69,13 +69,9 @@ class Holding:
         return self.behind and len(self._held) >= MAX_BEHIND
 
     @property
-    def waiting_bytes(self) -> int:
-        """Bytes of the request that is being decided, or carried out; 0 if there is none. Produce
-        and Fetch do not count: they pass as they are."""
-        waiting = self.waiting
-        if isinstance(waiting, Deciding):
-            return 0 if waiting.exchange.plan.pipelined else waiting.size
-        return 0 if self._working is None else self._working.size
+    def working_on(self) -> Exchange | None:
+        """The request that is being decided, or carried out by the gateway itself."""
+        return self.waiting.exchange if isinstance(self.waiting, Deciding) else self._working
 
     def watch_held(self, watcher: Watcher | None) -> None:
         """Report to ``watcher`` how many more, or fewer, bytes of an incomplete request are

@@ -35,6 +35,10 @@ class Collector(Protocol):
         broker until there is. The result hears of the bytes that are held, and taken out."""
         ...
 
+    def answered(self) -> None:
+        """Hear that a long response, or the response to a long request, has been restored."""
+        ...
+
 
 class InFlight:
     """The exchanges of a connection that are under way; responses leave by ``to_client``."""

@@ -160,7 +160,13 @@ class Responses:
             self.restoring = Restoring(slices, position, pieces, arrived)
             return position
         self._in_flight.to_client += pieces
+        self._answered()
         return slices.result()
+
+    def _answered(self) -> None:
+        collector = self._in_flight.collector
+        if collector is not None:
+            collector.answered()
 
     def resume(self) -> None:
         """Go on after a long response has been restored. Raises ProtocolError."""
@@ -173,6 +179,7 @@ class Responses:
         stream = queue[0].stream
         if stream is None or stream.done:
             self._in_flight.answered(queue, done.arrived)
+        self._answered()
         self._read(rest_of(self._held.take(), passed))
         self._in_flight.count()
 

@@ -134,8 +134,7 @@ class Session(Requests):
 
     def take_flows(self) -> Collection[Flow]:
         """The flows since the last call; see ``ConnectionState.take_flows``."""
-        under_way = self.waiting.exchange if isinstance(self.waiting, Deciding) else self._working
-        held = [] if under_way is None else under_way.flows()
+        held = [] if self.working_on is None else self.working_on.flows()
         return self.state.take_flows((*self._in_flight.flows(), *held))
 
     def broker_data(self, data: bytes) -> None:

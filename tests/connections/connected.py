@@ -61,6 +61,12 @@ class FakeServer:
     def taken(self, connection: Connection) -> None:
         pass
 
+    def resumed(self, connection: Connection) -> None:
+        pass
+
+    def answered(self, connection: Connection) -> None:
+        pass
+
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         pass
 

@@ -13,7 +13,7 @@ from gateway.config.reach import reach_addresses
 from gateway.connections import clients
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
-from gateway.connections.work_room import FEW_BYTES, WorkRoom
+from gateway.connections.work_room import WorkRoom
 from gateway.session.in_flight import UNCOUNTED
 from protocol import messages
 from protocol.messages import Request, make
@@ -21,7 +21,7 @@ from tests.changes.fake_broker import FakeBroker
 from tests.connections.fake_transport import FakeTransport
 from tests.connections.places import place_of
 from tests.connections.test_admission import Gate
-from tests.session.pair import frames, request_frame
+from tests.session.pair import frames, request_frame, response_frame
 from tests.waiting import eventually
 
 NAMES: Final = 1_000
@@ -49,11 +49,13 @@ class Broker(FakeBroker):
 
 
 class Worker(Gate):
-    """A worker whose own requests go to ``broker``, and its clients."""
+    """A worker whose own requests go to ``broker``, and its clients. ``forwarded``: the broker
+    connections of clients, with what was written to them."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self.broker = Broker()
+        self.forwarded: dict[Connection, tuple[BrokerSide, FakeTransport]] = {}
         changes: Any = self.server.served[0].state.changes
         changes.context = replace(changes.context, admin=self.broker)
 
@@ -65,7 +67,10 @@ class Worker(Gate):
         assert isinstance(connection, Connection)
         transport = FakeTransport(host=host)
         connection.connection_made(transport)
-        BrokerSide(connection, place_of(connection)).connection_made(FakeTransport())
+        to_broker = FakeTransport()
+        side = BrokerSide(connection, place_of(connection))
+        side.connection_made(to_broker)
+        self.forwarded[connection] = (side, to_broker)
         return connection, transport
 
     @property
@@ -75,10 +80,10 @@ class Worker(Gate):
         return not any((*of._carried_out.values(), *of._decided.values()))
 
 
-def described(names: int, length: int = 20) -> bytes:
-    """A DescribeConfigs of topics in a namespace, which do not exist."""
+def described(names: int, length: int = 20, namespace: str = "team-a:") -> bytes:
+    """A DescribeConfigs of topics, which do not exist."""
     resources = [
-        {"resource_type": 2, "resource_name": f"team-a:{number:0{length}}"}
+        {"resource_type": 2, "resource_name": f"{namespace}{number:0{length}}"}
         for number in range(names)
     ]
     cls = messages.message_class("DescribeConfigsRequest", 4)
@@ -87,8 +92,9 @@ def described(names: int, length: int = 20) -> bytes:
 
 @pytest.fixture
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
-    """It carries out requests of 200 KB at a time, 100 KB of an address."""
+    """It works on requests of 200 KB at a time, 100 KB of an address."""
     monkeypatch.setattr(clients, "CARRIED_OUT", 200_000)
+    monkeypatch.setattr(clients, "DECIDED", 200_000)
     return Worker(tmp_path)
 
 
@@ -232,13 +238,84 @@ async def test_a_request_that_is_decided_is_counted(tmp_path: Path) -> None:
     assert incomplete.total == 0
 
 
-async def test_work_that_fails_gives_its_room_back() -> None:
-    room = WorkRoom(10 * FEW_BYTES)
+def unknown(names: int, length: int) -> bytes:
+    """A broker's response to :func:`described`."""
+    results = [
+        {
+            "error_code": 3,
+            "error_message": "",
+            "resource_type": 2,
+            "resource_name": f"{number:0{length}}",
+        }
+        for number in range(names)
+    ]
+    cls = messages.message_class("DescribeConfigsResponse", 4)
+    return response_frame("DescribeConfigs", 4, make(cls, {"results": results}))
 
-    async def fails() -> None:
-        raise OSError("no broker")
 
-    for _ in range(3):
-        with pytest.raises(OSError, match="no broker"):
-            await room.run(ONE, 9 * FEW_BYTES, fails)
+async def test_few_long_requests_of_an_address_are_forwarded_at_a_time(worker: Worker) -> None:
+    """What is kept of them until they are answered takes more than they do."""
+    asked = described(NAMES, 40, "")
+    at_a_time = 100_000 // len(asked)
+    assert 1 < at_a_time < 4
+    many = [worker.connect(ONE) for _ in range(7)]
+    for connection, _ in many:
+        connection.data_received(asked)
+    other, _ = worker.connect(OTHER)
+    other.data_received(asked)
+
+    def forwarded() -> list[Connection]:
+        return [one for one, (_, written) in worker.forwarded.items() if written.written]
+
+    await eventually(lambda: len(forwarded()) == at_a_time + 1, "as many as there is room for")
+    await settled()
+    assert len(forwarded()) == at_a_time + 1
+    assert other in forwarded()
+    answered = 0
+    while answered < len(many) + 1:
+        for connection in forwarded():
+            side, written = worker.forwarded[connection]
+            written.taken()
+            side.data_received(unknown(NAMES, 40))
+            answered += 1
+        await settled()
+        assert len(forwarded()) <= at_a_time + 1
+    await eventually(lambda: all(each.written for _, each in many), "the answers")
+    assert worker.is_idle
+
+
+async def test_what_ends_before_it_is_answered_gives_its_room_back(worker: Worker) -> None:
+    asked = described(NAMES, 80, "")
+    first, second = worker.connect(ONE), worker.connect(ONE)
+    first[0].data_received(asked)
+    await eventually(lambda: worker.forwarded[first[0]][1].written, "the first")
+    second[0].data_received(asked)
+    await settled()
+    assert not worker.forwarded[second[0]][1].written
+    first[0].drop_client("test")
+    first[0].connection_lost(None)
+    await eventually(lambda: worker.forwarded[second[0]][1].written, "the second")
+    second[0].reset("test")
+    second[0].connection_lost(None)
+    assert worker.is_idle
+
+
+class Sender:
+    """A connection of an address."""
+
+    host = ONE
+
+
+async def test_room_is_given_back_once_however_its_request_ends() -> None:
+    room, first, second = WorkRoom(100), Sender(), Sender()
+    await room.enter(first, 40)
+    waits = asyncio.create_task(room.enter(second, 40))
+    await asyncio.sleep(0)
+    assert not waits.done()
+    waits.cancel()
+    await asyncio.sleep(0)
+    room.leave(second)
+    await room.enter(first, 50)
+    room.leave(first)
+    room.leave(first)
     assert not room
