@@ -213,11 +213,11 @@ class IncompleteRequests(StrictModel):
 
 class CollectedResponses(StrictModel):
     """Bytes of responses over 256 KiB that are collected, or not taken by their clients yet, in
-    each worker. A single response always has room."""
+    each worker. Responses longer than an address may have come one at a time, beside these."""
 
     # Of a listener.
     max_bytes: Annotated[int, Field(ge=1_048_576)] = 256 * 1024 * 1024
-    # Of an address at a listener.
+    # Of an address at a listener; half of ``max_bytes`` at most counts.
     max_bytes_per_ip: Annotated[int, Field(ge=1_048_576)] = 128 * 1024 * 1024
 
 

@@ -33,11 +33,13 @@ from gateway.connections.tenants import Wanted, line_of
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
+from gateway.connections.work_room import CARRIED_OUT, DECIDED, FEW_BYTES, WorkRoom
 from gateway.counts import Counts
-from gateway.exchanges.exchange import Interlude, Prepare, Refresh, Turn
+from gateway.exchanges.exchange import Interlude, Prepare, Refresh, Turn, Work
 from gateway.exchanges.framing import Watcher
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow, NeededAcl
+from gateway.rules.declaration import Effect
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import InSlices, Turns, in_slices
@@ -95,6 +97,8 @@ class Clients:
             name: CollectedBytes(config.collected_responses, waited=partial(self._count_wait, name))
             for name in self._listener_names
         }
+        self._carried_out = {name: WorkRoom(CARRIED_OUT) for name in self._listener_names}
+        self._decided = {name: WorkRoom(DECIDED) for name in self._listener_names}
         self._broker_sessions = BrokerSessions()
         self.ask_others: Callable[[Wanted], None] = lambda wanted: None
         self.rooms = {
@@ -258,6 +262,8 @@ class Clients:
         connection.session.watch_collected(None)
         self._incomplete[connection.listener].forget(connection)
         self._collected[connection.listener].forget(connection)
+        self._carried_out[connection.listener].leave(connection)
+        self._decided[connection.listener].leave(connection)
         self._broker_sessions.closed(connection)
         self.logins.closed(connection)
 
@@ -341,6 +347,41 @@ class Clients:
     def addresses(self, listener: str, path: str) -> ListenerAddresses:
         """The addresses of a listener for the brokers of a volume."""
         return self.listeners.addresses(listener, path)
+
+    async def carry_out(self, connection: Connection, work: Waiting) -> bytes | None:
+        """Do the work that a connection waits for, once there is room for it. Returns the response
+        body if the gateway makes it."""
+        session, listener = connection.session, connection.listener
+        exchange = session.working_on
+        if exchange is None or exchange.size <= FEW_BYTES or exchange.plan.pipelined:
+            return await self.perform(session, work)
+        collected, host = self._collected[listener], connection.host
+        tells = exchange.plan.api.effect is not Effect.CHANGE
+        room = (self._carried_out if isinstance(work, Work) else self._decided)[listener]
+        decided = False
+        try:
+            if tells:
+                await collected.caught_up(host)
+            await room.enter(connection, exchange.size)
+            if tells:  # others may have come while it waited for room
+                await collected.caught_up(host)
+            body = await self.perform(session, work)
+            decided = not isinstance(work, Work)
+        finally:
+            if not decided:
+                room.leave(connection)
+        return body
+
+    def resumed(self, connection: Connection) -> None:
+        """Note that a connection has gone on after work. If a request was forwarded, it keeps its
+        room until it is answered, unless its broker may wait for others before it answers."""
+        first = connection.session.first
+        if first is None or first.plan.waits:
+            self._decided[connection.listener].leave(connection)
+
+    def answered(self, connection: Connection) -> None:
+        """Note that a broker's response to a long request has been restored."""
+        self._decided[connection.listener].leave(connection)
 
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         """Do the work that a session waits for. Returns the response body if the gateway makes

@@ -4,8 +4,9 @@ Most responses are short, and records pass as they arrive. A response whose edit
 stands at its end is collected: ShareFetch (broker addresses stand behind the records), a Fetch
 whose names change by different lengths, long listings. Its size is in its first bytes, so its
 connection asks for room for all of it then. There is a budget for all connections of the listener,
-and a budget for each address. If there is no room, the gateway stops reading from that broker until
-others have given theirs back, which costs the client time and nothing else.
+of which each address has a share (``shares``). If there is no room, the gateway stops
+reading from that broker until others have given theirs back, which costs the client time and
+nothing else.
 
 No connection waits with part of what it needs, so none waits for another that waits: a response has
 all of its room before more of it is read, and then its broker and its client alone decide when it
@@ -13,12 +14,20 @@ ends. Addresses take turns, and the connections of an address come in order; non
 response that waits for the listener's budget, so the longest comes, too. A connection that has had
 room for MOST_SECONDS while others wait for it is closed: its client does not read, or its broker
 has stopped in the middle of a response.
+
+A response that is longer than a share takes nothing of the budget. A listener has a single place
+for such responses: they come one after the other, addresses in turns, and all others pass them by.
+
+So clients of one address that do not read delay responses of that address. Of other addresses they
+delay only those that are longer than a share: by one turn of their address, which is MOST_SECONDS,
+and up to a second because rooms are looked after once a second. They delay no others, because what
+an address may hold of the budget leaves as much as any other response may need; it takes several
+addresses to fill the budget for MOST_SECONDS.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -26,6 +35,7 @@ from typing import Final, Protocol
 
 from gateway.config.security import CollectedResponses
 from gateway.connections.closing import UNTAKEN, Guarded, guard
+from gateway.connections.shares import Shares
 from gateway.peers import network_of
 
 MOST_SECONDS: Final = 30.0
@@ -80,10 +90,11 @@ class Room:
 
 
 class CollectedBytes:
-    """The rooms at one listener of a worker. ``total`` is the number of bytes that are given.
+    """The rooms at one listener of a worker.
 
     ``waited`` is called for each response that has to wait, with the setting for want of which it
-    does: ``max_bytes_per_ip`` if its address has its share, else ``max_bytes``.
+    does: ``max_bytes_per_ip`` if its address has its share, or the response is longer than that,
+    else ``max_bytes``.
     """
 
     def __init__(
@@ -93,33 +104,50 @@ class CollectedBytes:
         waited: Callable[[str], object] = lambda setting: None,
     ) -> None:
         self._waited = waited
-        self._most = limits.max_bytes
-        self._per_ip = limits.max_bytes_per_ip
         self._clock = clock
         self._rooms: dict[Collecting, list[Room]] = {}
-        self._given: dict[Room, None] = {}
-        self._by_network: dict[str, int] = {}
-        # What waits, by address. An address is either in ``_turns``, or has its share and is in
-        # ``_full``.
-        self._lines: dict[str, dict[Room, None]] = {}
-        self._turns: deque[str] = deque()
-        self._full: set[str] = set()
-        self.total = 0
+        self._shares = Shares[Room](limits.max_bytes, limits.max_bytes_per_ip, self._give)
+        is_half = self._shares.share < limits.max_bytes_per_ip
+        self._share_setting = "max_bytes" if is_half else "max_bytes_per_ip"
+        self._behind: dict[str, list[asyncio.Future[None]]] = {}
+
+    @property
+    def total(self) -> int:
+        """The bytes of the budget that are given."""
+        return self._shares.total
+
+    @property
+    def long(self) -> Room | None:
+        """The response in the place of those that are longer than a share."""
+        return self._shares.long
 
     def enter(self, connection: Collecting, size: int) -> Room:
         """Give a response room, or let its connection wait for it."""
         room = Room(self, connection, size)
         connection.pace(True)
         self._rooms.setdefault(connection, []).append(room)
-        if room.network not in self._lines:
-            self._lines[room.network] = {}
-            self._turns.append(room.network)
-        self._lines[room.network][room] = None
-        self._give()
+        self._shares.enter(room)
         if room.since is None:
-            self._waited("max_bytes_per_ip" if room.network in self._full else "max_bytes")
+            lacks_share = self._shares.lacks_share(room)
+            self._waited(self._share_setting if lacks_share else "max_bytes")
             connection.await_room(True)
         return room
+
+    async def caught_up(self, host: str) -> None:
+        """Wait until no response for an address waits for room: before, no other is made for it."""
+        network = network_of(host)
+        while self._shares.has_waiting(network):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._behind.setdefault(network, []).append(turn)
+            await turn
+
+    def _go_on(self) -> None:
+        self._shares.go_on()
+        for network in [*self._behind]:
+            if not self._shares.has_waiting(network):
+                for turn in self._behind.pop(network):
+                    if not turn.done():  # its connection may have ended
+                        turn.set_result(None)
 
     def look(self, connection: Collecting) -> None:
         """Take the rooms back of responses that the client of a connection has taken."""
@@ -129,20 +157,20 @@ class CollectedBytes:
     def forget(self, connection: Collecting) -> None:
         """Take the rooms of a connection back, which is gone."""
         for room in self._rooms.pop(connection, ()):
-            self._leave(room)
-        self._give()
+            self._shares.leave(room)
+        self._go_on()
 
     def sweep(self) -> None:
         """Look after all rooms, and close whoever has had one for too long while others wait.
         Called once a second."""
-        for room in [*self._given]:
+        for room in [*self._shares.given]:
             self.look(room.connection)
             since = room.since
             if (
-                room in self._given
+                room in self._shares.given
                 and since is not None
                 and self._clock() - since >= MOST_SECONDS
-                and (self._turns or room.network in self._full)
+                and self._shares.delays(room)
             ):
                 guard(room.connection, partial(self._close, room))
 
@@ -160,52 +188,19 @@ class CollectedBytes:
             connection.pace(False)
         for room in rooms:
             if room.whole:
-                self._leave(room)
-                if room.since is None:  # all of it was on its way when reading stopped
-                    connection.await_room(False)
-        self._give()
+                self._shares.leave(room)
+        self._let_read(connection)  # what waited may have come whole, when reading stopped
+        self._go_on()
 
-    def _give(self) -> None:
-        """Give room to those whose turn it is, as far as there is."""
-        while self._turns:
-            network = self._turns[0]
-            line = self._lines[network]
-            if not line:
-                self._turns.popleft()
-                del self._lines[network]
-                continue
-            room = next(iter(line))
-            held = self._by_network.get(network, 0)
-            if held and held + room.size > self._per_ip:
-                self._turns.popleft()
-                self._full.add(network)
-                continue
-            if self.total and self.total + room.size > self._most:
-                return
-            self._turns.rotate(-1)
-            del line[room]
-            room.since = self._clock()
-            self._given[room] = None
-            self._by_network[network] = held + room.size
-            self.total += room.size
-            guard(room.connection, partial(room.connection.await_room, False))
+    def _let_read(self, connection: Collecting) -> None:
+        """Read from the broker of a connection, unless the rest of a response waits for room."""
+        rooms = self._rooms.get(connection, ())
+        waits = any(room.since is None and not room.whole for room in rooms)
+        connection.await_room(waits)
 
-    def _leave(self, room: Room) -> None:
-        """Take back the room of a response, or its place in the line."""
-        network = room.network
-        if room.since is None:
-            self._lines[network].pop(room, None)
-        elif room in self._given:
-            del self._given[room]
-            self.total -= room.size
-            left = self._by_network[network] - room.size
-            if left:
-                self._by_network[network] = left
-            else:
-                del self._by_network[network]
-        if network in self._full:
-            self._full.discard(network)
-            self._turns.append(network)
+    def _give(self, room: Room) -> None:
+        room.since = self._clock()
+        guard(room.connection, partial(self._let_read, room.connection))
 
     def _close(self, room: Room) -> None:
         reason = f"{UNTAKEN}: {room.size} bytes"

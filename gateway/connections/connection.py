@@ -78,8 +78,10 @@ class Hub(BaseHub, Protocol):
     def holds_more(self, connection: Connection, change: int) -> None: ...
     def collects(self, connection: Connection, size: int) -> Watcher: ...
     def taken(self, connection: Connection) -> None: ...
+    def resumed(self, connection: Connection) -> None: ...
+    def answered(self, connection: Connection) -> None: ...
     async def connect_broker(self, connection: Connection) -> None: ...
-    async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
+    async def carry_out(self, connection: Connection, work: Waiting) -> bytes | None: ...
 
 
 class Connection(BaseConnection):
@@ -175,6 +177,10 @@ class Connection(BaseConnection):
         """Give a response of ``size`` bytes room to be collected, or wait for it."""
         return self._hub.collects(self, size)
 
+    def answered(self) -> None:
+        """Note that a long response has been restored."""
+        self._hub.answered(self)
+
     def await_room(self, waits: bool) -> None:
         """See ``collected.Collecting``."""
         self._awaits_room = waits
@@ -187,11 +193,11 @@ class Connection(BaseConnection):
             if not paced:
                 self._transport = transport.inner
         elif transport is not None and paced:
-            self._transport = PacedTransport(transport)
+            self._transport = PacedTransport(transport, self.write_on)
 
     @property
     def holds_response(self) -> bool:
-        """See ``collected.Collecting``. Closing writes all that is left, for a few seconds."""
+        """See ``collected.Collecting``. Closing goes on with what is left, for a few seconds."""
         if self.session.restoring is not None:
             return True
         if self._transport is None:
@@ -267,10 +273,18 @@ class Connection(BaseConnection):
     @guarded
     def resume_writing(self) -> None:
         self._client_full = self._unread = False
+        self._write_rest()
+        self._balance()
+
+    @guarded
+    def write_on(self) -> None:
+        """Write more of a long response, in a round of its own."""
+        self._write_rest()
+
+    def _write_rest(self) -> None:
         if isinstance(self._transport, PacedTransport):
             self._transport.go_on()
             self._hub.taken(self)
-        self._balance()
 
     # -- the broker's transport ---------------------------------------------------------------
 
@@ -419,8 +433,8 @@ class Connection(BaseConnection):
         transport = self._transport
         if transport is not None:
             self._linger()
+            transport.abort()  # first, because closing goes on with what is left
             self.close(reason)
-            transport.abort()
 
     def reset(self, reason: str, *, quietly: bool = False) -> None:
         """Close the connection so that the broker drops the requests that it has not begun with."""
@@ -600,7 +614,7 @@ class Connection(BaseConnection):
         body: bytes | None = None
         failed: Exception | None = None
         try:
-            body = await self._hub.perform(self.session, work)
+            body = await self._hub.carry_out(self, work)
         except Exception as error:  # noqa: BLE001 - see ``closing``
             failed = error
         self._task = None
@@ -618,6 +632,8 @@ class Connection(BaseConnection):
         except ProtocolError as error:
             self._reject(error)
             return
+        finally:
+            self._hub.resumed(self)
         self._flush()
         self._balance()
         if self.session.state.reauth is not None:

@@ -37,7 +37,9 @@ def write(transport: asyncio.Transport, pieces: list[Buffer]) -> None:
 def close(transport: asyncio.Transport) -> None:
     """Close a connection to a client, which has a limited time to read the last bytes, because all
     that is kept for a connection is freed only with its transport."""
-    unread = not transport.is_closing() and transport.get_write_buffer_size() > 0
+    if transport.is_closing():
+        return
+    unread = transport.get_write_buffer_size() > 0
     transport.close()
     if unread:
         asyncio.get_running_loop().call_later(UNREAD_SECONDS, transport.abort)

@@ -2,7 +2,7 @@
 
 A scope is everything that names depend on (the listener, the principal), so one tenant cannot push
 out another tenant's members. If a scope is full, it forgets the member whose last heartbeat is
-oldest.
+oldest. Members with equal subscriptions share them, and they are counted once.
 """
 
 from __future__ import annotations
@@ -10,19 +10,26 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import getsizeof
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from gateway.name_regex import CostsTooMuch, NameRegex
+from gateway.rules.kept_parts import (
+    KeptParts,
+    Part,
+    bytes_of_ids,
+    bytes_of_names,
+    bytes_of_reached,
+)
 from protocol.pausing import paced
 
 MAX_MEMBERS: Final = 10_000
-MAX_NAMES_KEPT: Final = 100_000
+MAX_BYTES_KEPT: Final = 32 * 1024 * 1024
 MAX_EVALUATIONS: Final = 100
-"""Limits for each scope. ``MAX_NAMES_KEPT`` counts expressions, too: ``CHARACTERS_OF_A_NAME``
-characters of an expression count as a name."""
-
-CHARACTERS_OF_A_NAME: Final = 16
+"""Limits for each scope. ``MAX_BYTES_KEPT`` counts all that members keep: subscriptions to 100,000
+different names of 30 characters take some 30 MB. As much may be kept of the latest subscriptions
+that were evaluated, whether or not a member still has them."""
 
 UNHEARD_SECONDS: Final = 180.0
 """Seconds for which a member without heartbeats is kept: three times the longest session that a
@@ -66,6 +73,9 @@ class Member:
     names: tuple[str, ...] = ()
     """The names that the client subscribes to."""
 
+    names_bytes: Part | None = field(default=None, compare=False, repr=False)
+    """``names`` and their bytes; None: not known yet."""
+
     pattern: str = ""
     """The client's expression; empty: there is none."""
 
@@ -78,16 +88,40 @@ class Member:
     reached: Mapping[bytes, str] = field(default_factory=dict)
     """The flat name of each topic -> the client's name for it."""
 
+    reached_bytes: int | None = field(default=None, compare=False, repr=False)
+    """The bytes of ``reached``; None: not known yet."""
+
     heard: float = 0.0
     """The time of the last heartbeat."""
 
     elsewhere: tuple[tuple[str, ...], Hashable, tuple[str, ...]] | None = None
     """In a tree: ``names``, what they were read by, and those among them in other volumes."""
 
-    @property
-    def weight(self) -> int:
-        """The memory that the subscription takes, in names."""
-        return len(self.names) + len(self.pattern) // CHARACTERS_OF_A_NAME
+    counted: tuple[object, ...] = field(default=(), compare=False, repr=False)
+    """The objects that its scope counts for it. They are held until its scope counts others."""
+
+    def parts(self) -> list[Part]:
+        """All that the member keeps of its subscription. May take several slices."""
+        parts: list[Part] = []
+        if self.names:
+            counted = self.names_bytes
+            if counted is None or counted[0] is not self.names:
+                counted = self.names_bytes = (self.names, bytes_of_names(self.names))
+            parts.append(counted)
+        if self.pattern:
+            parts.append((self.pattern, getsizeof(self.pattern)))
+        if self.accepted:  # its strings are those of the names, or of what they reach
+            parts.append((self.accepted, getsizeof(self.accepted)))
+        if self.reached:
+            if self.reached_bytes is None:
+                self.reached_bytes = bytes_of_reached(self.reached)
+            parts.append((self.reached, self.reached_bytes))
+        if self.elsewhere is not None:
+            read, _, found = self.elsewhere
+            if read is not self.names:  # what it subscribed to before
+                parts.append((read, bytes_of_names(read)))
+            parts.append((found, getsizeof(found)))
+        return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +143,14 @@ class Subscription:
     reaching: tuple[str, ...]
     """The names that reach a topic."""
 
+    names: tuple[str, ...] = ()
+    pattern: str = ""
+    """What the client subscribes to."""
+
+    reached_bytes: int = 0
+    size: int = 0
+    """Bytes of ``reached``, and of all."""
+
 
 @dataclass(slots=True)
 class _Scope:
@@ -127,8 +169,34 @@ class _Scope:
     subscriptions: OrderedDict[Hashable, Subscription] = field(default_factory=OrderedDict)
     """The subscriptions that result from a pattern and a member's own names."""
 
-    names: int = 0
-    """The weight of all members, in names."""
+    subscriptions_bytes: int = 0
+
+    kept: KeptParts = field(default_factory=KeptParts)
+    """What the members keep of their subscriptions."""
+
+    ids_bytes: int = 0
+    """Bytes of the members without their subscriptions."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a member has to make room."""
+        return self.kept.total + self.ids_bytes > MAX_BYTES_KEPT and len(self.members) > 1
+
+    def count(self, member: Member, parts: Sequence[Part]) -> None:
+        """Count what a member keeps now."""
+        self.kept.add(parts)
+        self.kept.remove(member.counted)
+        member.counted = tuple(part for part, _ in parts)
+
+    def dropped(self, key: MemberKey, member: Member) -> None:
+        """Count a member no more."""
+        self.kept.remove(member.counted)
+        member.counted = ()
+        self.ids_bytes -= bytes_of_ids(*key[1:])
+
+    def drop_oldest(self) -> None:
+        """Forget the member whose last heartbeat is oldest."""
+        self.dropped(*self.members.popitem(last=False))
 
 
 class GroupMembers:
@@ -149,50 +217,56 @@ class GroupMembers:
         """The member with this key; None for an unknown member."""
         return self._scopes[key[0]].members.get(key)
 
-    def heard(self, key: MemberKey, member: Member, more_names: int) -> bool:
-        """Note a heartbeat of a member whose weight grew by ``more_names``. Returns False if the
+    def heard(self, key: MemberKey, member: Member) -> bool:
+        """Note a heartbeat of a member, whose subscription may have changed. Returns False if the
         key has no member or another member."""
+        parts = member.parts()
         scope = self._scopes[key[0]]
         if scope.members.get(key) is not member:
             return False
         scope.members.move_to_end(key)
         member.heard = self._clock()
-        scope.names += more_names
+        scope.count(member, parts)
+        self._make_room(scope)
         return True
 
     def remember(self, key: MemberKey, member: Member) -> None:
         """Keep a member; it replaces a member with the same key."""
-        scope = self._scopes[key[0]]
+        parts = member.parts()
         self.forget(key)
+        scope = self._scopes[key[0]]
         scope.members[key] = member
+        scope.ids_bytes += bytes_of_ids(*key[1:])
         member.heard = self._clock()
-        scope.names += member.weight
-        while len(scope.members) > self._max_members or (
-            scope.names > MAX_NAMES_KEPT and len(scope.members) > 1
-        ):
-            _, forgotten = scope.members.popitem(last=False)
-            scope.names -= forgotten.weight
+        scope.count(member, parts)
+        self._make_room(scope)
+
+    def _make_room(self, scope: _Scope) -> None:
+        while len(scope.members) > self._max_members or scope.is_full:
+            scope.drop_oldest()
 
     def expire(self) -> None:
         """Forget members that have sent no heartbeat for too long, and scopes without members."""
         latest = self._clock() - UNHEARD_SECONDS
         for name, scope in list(self._scopes.items()):
             while scope.members and next(iter(scope.members.values())).heard < latest:
-                _, forgotten = scope.members.popitem(last=False)
-                scope.names -= forgotten.weight
+                scope.drop_oldest()
             while scope.fenced and next(iter(scope.fenced.values())) < latest:
                 scope.fenced.popitem(last=False)
             if not scope.members:
                 scope.compiled.clear()
                 scope.evaluations.clear()
                 scope.subscriptions.clear()
+                scope.subscriptions_bytes = 0
                 if not scope.fenced:
                     del self._scopes[name]
 
     def forget(self, key: MemberKey) -> None:
         """Forget a member, and forget that it was fenced."""
         scope = self._scopes[key[0]]
-        scope.names -= scope.members.pop(key, Member()).weight
+        member = scope.members.pop(key, None)
+        if member is not None:
+            scope.dropped(key, member)
         scope.fenced.pop(key, None)
 
     def fence(self, key: MemberKey) -> None:
@@ -248,7 +322,8 @@ class GroupMembers:
         result while the listing and ``meaning`` are the same (None: the meaning may change, so the
         result is not shared). Raises CostsTooMuch."""
         known_by = (member.pattern, member.names)
-        kept = self._scopes[scope].subscriptions
+        of_scope = self._scopes[scope]
+        kept = of_scope.subscriptions
         known = kept.get(known_by)
         if (
             known is None
@@ -261,12 +336,41 @@ class GroupMembers:
             ordered = tuple(sorted(wanted))
             reached = {flat: each for each in paced(ordered) if (flat := reach(each)) is not None}
             reaching = tuple(sorted(set(reached.values())))
-            known = Subscription(names.version, meaning, ordered, reached, reaching)
-            kept[known_by] = known
-            _bound(kept, MAX_EVALUATIONS)
+            reached_bytes = bytes_of_reached(reached)
+            all_names = bytes_of_names(member.names) + bytes_of_names(ordered)
+            known = Subscription(
+                names.version,
+                meaning,
+                ordered,
+                reached,
+                reaching,
+                names=member.names,
+                pattern=member.pattern,
+                reached_bytes=reached_bytes,
+                size=reached_bytes + all_names + getsizeof(reaching) + getsizeof(member.pattern),
+            )
+            self._keep(of_scope, known_by, known)
         if known_by in kept:
             kept.move_to_end(known_by)
         return known
+
+    def _keep(self, scope: _Scope, known_by: Hashable, new: Subscription) -> None:
+        """Keep a subscription beside the latest others."""
+        kept = scope.subscriptions
+        before = kept.pop(known_by, None)
+        scope.subscriptions_bytes += new.size - (0 if before is None else before.size)
+        kept[known_by] = new
+        while len(kept) > 1 and (
+            len(kept) > MAX_EVALUATIONS or scope.subscriptions_bytes > MAX_BYTES_KEPT
+        ):
+            scope.subscriptions_bytes -= kept.popitem(last=False)[1].size
+
+    def alike(
+        self, scope: Hashable, pattern: str, names: tuple[str, ...]
+    ) -> tuple[str, tuple[str, ...]]:
+        """An expression and names, as the objects that another member has, if one has the same."""
+        known = self._scopes[scope].subscriptions.get((pattern, names))
+        return (pattern, names) if known is None else (known.pattern, known.names)
 
 
 def _bound(entries: OrderedDict[Any, Any], most: int) -> None:

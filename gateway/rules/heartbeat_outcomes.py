@@ -26,6 +26,9 @@ class Sent:
 
     reached: Mapping[bytes, str] = field(default_factory=dict)
 
+    reached_bytes: int | None = None
+    """The bytes of ``reached``; None: not known yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Forward:

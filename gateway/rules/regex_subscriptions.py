@@ -127,7 +127,7 @@ class RegexSubscriptions:
         if len(request.subscribed_topic_names or ()) > MAX_NAMES:
             why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
             return Denied(INVALID_REQUEST, why, "request")
-        before, applied = member.weight, (member.names, member.pattern)
+        applied = (member.names, member.pattern)
         try:
             self._apply(scope, member, request)
             names = listing() if member.pattern else NO_NAMES
@@ -148,9 +148,9 @@ class RegexSubscriptions:
             self._members.fence(key)
             why = "A topic of this member's subscription was moved or deleted; it must join again."
             return Denied(FENCED_MEMBER_EPOCH, why, "request")
-        kept = self._members.heard(key, member, member.weight - before)
+        kept = self._members.heard(key, member)
         new = None if kept else member
-        sent = Sent(key, None, names_version, new, reached)
+        sent = Sent(key, None, names_version, new, reached, found.reached_bytes)
         if not member.pattern and not had_regex:
             return _by_name(request, body, member, sent, found.reaching)
         is_explicit = _is_given(request) or request.member_epoch == JOINING_EPOCH
@@ -206,7 +206,9 @@ class RegexSubscriptions:
             if must_query:
                 return None
             hear(heard, key)
-            return Member(reached={} if known is None else known.reached)
+            if known is None:
+                return Member()
+            return Member(reached=known.reached, reached_bytes=known.reached_bytes)
         if told is not None and not (told is Unknown.FENCE and _is_complete(request)):
             return told
         if unread and known is None and not can_query:
@@ -246,10 +248,11 @@ class RegexSubscriptions:
         member = self._members.get(key)
         if member is None:
             return
-        member.reached = sent.reached
+        member.reached, member.reached_bytes = sent.reached, sent.reached_bytes
         if sent.names is not None:
             member.accepted = sent.names
             member.names_version = sent.names_version
+        self._members.heard(key, member)
 
     def _known(self, key: MemberKey, request: Any) -> Member | None:
         """The member, if this worker knows its subscription.
@@ -274,6 +277,7 @@ class RegexSubscriptions:
         if request.subscribed_topic_names is not None:
             names = request.subscribed_topic_names
             member.names = tuple(name for name in names if len(name) <= LONGEST_NAME)
+        member.pattern, member.names = self._members.alike(scope, member.pattern, member.names)
 
     def expire(self) -> None:
         """Forget members that no longer send heartbeats."""

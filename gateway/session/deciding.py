@@ -42,13 +42,14 @@ class Deciding:
     """A request that is being decided: ``buf[position:end]``, whose body begins at ``start``.
 
     ``stale``: the catalog has changed during every decision, the last too. ``outdated``: the
-    decision under way must not count, because a freeze does not wait for it. ``leaving``: the
-    client is to go on at another gateway, and it is ``sent_on`` if the API has a response that
-    directs it there.
+    decision under way must not count, because a freeze does not wait for it. ``counted``: bytes of
+    the request that are counted as held. ``leaving``: the client is to go on at another gateway,
+    and it is ``sent_on`` if the API has a response that directs it there.
     """
 
     __slots__ = (
         "buf",
+        "counted",
         "end",
         "exchange",
         "leaving",
@@ -76,8 +77,14 @@ class Deciding:
         self.position = position
         self.start = start
         self.end = end
+        self.counted = 0
         self.stale = self.outdated = self.leaving = self.sent_on = False
         self.slices: Slices[Outcome] = Slices(self._decide)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the frame."""
+        return self.end - self.position
 
     def before(self, rest: bytes) -> bytes:
         """The whole frame of the request, followed by ``rest``. It is copied only if there is a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.exchanges.exchange import Exchange, Interlude, Plan, Prepare, Refresh, Turn, Work
-from gateway.exchanges.framing import ALL, Buffer, Held, Watcher
+from gateway.exchanges.framing import ALL, SMALL, Buffer, Held, Watcher
 from gateway.session.deciding import Deciding
 from gateway.session.in_flight import InFlight
 from gateway.session.own_requests import proof
@@ -68,6 +68,11 @@ class Holding:
         """Whether so many bytes are held behind responses that no more should be read."""
         return self.behind and len(self._held) >= MAX_BEHIND
 
+    @property
+    def working_on(self) -> Exchange | None:
+        """The request that is being decided, or carried out by the gateway itself."""
+        return self.waiting.exchange if isinstance(self.waiting, Deciding) else self._working
+
     def watch_held(self, watcher: Watcher | None) -> None:
         """Report to ``watcher`` how many more, or fewer, bytes of an incomplete request are
         held."""
@@ -79,9 +84,23 @@ class Holding:
         waiting, self.waiting, self._working = self.waiting, None, None
         if isinstance(waiting, Deciding):
             waiting.slices.abandon()
+            self._decided_bytes(waiting)
         if self.behind or waiting is not None:
             self._held.take()
             self.behind = False
+
+    def _deciding_bytes(self, deciding: Deciding) -> None:
+        """Count the bytes of a long request that is being decided, which are not held any more."""
+        watcher = self._held.watcher
+        if watcher is not None and deciding.size > SMALL:
+            deciding.counted = deciding.size
+            watcher.holds_more(deciding.counted)
+
+    def _decided_bytes(self, deciding: Deciding) -> None:
+        """Count them no more."""
+        counted, deciding.counted = deciding.counted, 0
+        if counted and self._held.watcher is not None:
+            self._held.watcher.holds_more(-counted)
 
     def interject(self, interlude: Interlude) -> None:
         """Make this interlude ``waiting``, now or behind the request that streams or waits."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from time import monotonic
-from typing import Final
+from typing import Final, Protocol
 
 from gateway.exchanges.exchange import Exchange
-from gateway.exchanges.framing import SIZE, Buffer
+from gateway.exchanges.framing import SIZE, Buffer, Watcher
 from gateway.exchanges.meter import count_exchanges
 from gateway.flows import Flow
 from gateway.session.silent import Silent
@@ -22,11 +22,28 @@ _monotonic: Final = monotonic
 MAX_IN_FLIGHT: Final = 1_000
 """Requests without a response yet, above which no more are read from the client."""
 
+UNCOUNTED: Final = 256 * 1024
+"""Bytes of a response that need no room of their own: as many may wait for a slow client anyway."""
+
+
+class Collector(Protocol):
+    """Gives responses room in memory: ``connections.connection.Connection``, in a layer above this
+    one. Tests fill it in, because sessions are tested without connections."""
+
+    def collects(self, size: int) -> Watcher:
+        """Give room to a response of ``size`` bytes that is not streamed, or stop reading from the
+        broker until there is. The result hears of the bytes that are held, and taken out."""
+        ...
+
+    def answered(self) -> None:
+        """Hear that a long response, or the response to a long request, has been restored."""
+        ...
+
 
 class InFlight:
     """The exchanges of a connection that are under way; responses leave by ``to_client``."""
 
-    __slots__ = ("_done", "_fresh", "queue", "silent", "to_client")
+    __slots__ = ("_done", "_fresh", "collector", "queue", "silent", "to_client")
 
     def __init__(self) -> None:
         self.to_client: list[Buffer] = []
@@ -34,6 +51,7 @@ class InFlight:
         self.queue: deque[Exchange] | None = None
         # Requests without a response that the broker may not have carried out yet.
         self.silent: Silent | None = None
+        self.collector: Collector | None = None
         self._fresh: list[Exchange] = []
         self._done: list[Exchange] = []
 
@@ -104,5 +122,7 @@ class InFlight:
     def _write(self, exchange: Exchange) -> None:
         assert exchange.answer is not None
         self.to_client.append(exchange.answer)
-        exchange.response_size = len(exchange.answer)
+        size = exchange.response_size = len(exchange.answer)
+        if size > UNCOUNTED and self.collector is not None:
+            self.collector.collects(size).holds_more(-size)  # it is whole
         self._done.append(exchange)

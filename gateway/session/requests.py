@@ -99,6 +99,7 @@ class Requests(StreamedRequests):
         position = 0
         exchange, self._working = self._working, None
         if isinstance(done, Deciding):
+            self._decided_bytes(done)
             if self._finishing:  # no request behind it is begun
                 held = b""
             if not self._is_known(_monotonic()):
@@ -181,6 +182,7 @@ class Requests(StreamedRequests):
                 break
             if not self._request(buf, position, end, arrived):
                 if isinstance(self.waiting, Deciding):
+                    self._deciding_bytes(self.waiting)
                     self._hold(buf[end:])
                     return
                 wanted = ALL

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.apis.walking import ManyItems
 from gateway.exchanges.exchange import Exchange, Stream
@@ -16,7 +16,6 @@ from gateway.exchanges.framing import (
     SIZE,
     Buffer,
     Held,
-    Watcher,
     bad_size,
     rest_of,
     write_frame,
@@ -24,7 +23,7 @@ from gateway.exchanges.framing import (
 from gateway.exchanges.numbered_stream import NumberedStream
 from gateway.exchanges.state import ConnectionState
 from gateway.session.deciding import Restoring
-from gateway.session.in_flight import InFlight
+from gateway.session.in_flight import UNCOUNTED, Collector, InFlight
 from gateway.slices import Slices
 from protocol.errors import ProtocolError
 from protocol.headers import response_body_pos, response_header
@@ -42,36 +41,22 @@ MIN_RESPONSE: Final = 4
 MAX_RESPONSE: Final = 1 << 30
 """The most bytes of a response; a larger size ends the connection."""
 
-UNCOUNTED: Final = 256 * 1024
-"""Bytes of a response that need no room of their own: as many may wait for a slow client anyway."""
-
-
-class Collector(Protocol):
-    """Gives responses room in memory: ``connections.connection.Connection``, in a layer above this
-    one. Tests fill it in, because sessions are tested without connections."""
-
-    def collects(self, size: int) -> Watcher:
-        """Give room to a response of ``size`` bytes that is not streamed, or stop reading from the
-        broker until there is. The result hears of the bytes that are held, and taken out."""
-        ...
-
 
 class Responses:
     """The broker's side of a session. ``restoring`` is a long response that has to be restored; the
     responses behind it are held until :meth:`resume`."""
 
-    __slots__ = ("_collector", "_held", "_in_flight", "_state", "restoring")
+    __slots__ = ("_held", "_in_flight", "_state", "restoring")
 
     def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
         self._state = state
         self._in_flight = in_flight
         self._held = Held()
         self.restoring: Restoring | None = None
-        self._collector: Collector | None = None
 
     def watch(self, collector: Collector | None) -> None:
         """Ask ``collector`` for room for long responses; None: the connection has ended."""
-        self._collector = collector
+        self._in_flight.collector = collector
         self._held.watcher = None
 
     def data(self, data: bytes) -> None:
@@ -152,8 +137,9 @@ class Responses:
     def _collect(self, size: int) -> int:
         """Hold an incomplete frame of ``size`` bytes; a long one asks for room. Returns the size,
         at which another try is worthwhile."""
-        if size > UNCOUNTED and self._collector is not None:
-            self._held.watcher = self._collector.collects(size)
+        collector = self._in_flight.collector
+        if size > UNCOUNTED and collector is not None:
+            self._held.watcher = collector.collects(size)
         return size
 
     def _feed_rest(self, stream: Stream, buf: bytes, at: int, arrived: float) -> int:
@@ -174,7 +160,13 @@ class Responses:
             self.restoring = Restoring(slices, position, pieces, arrived)
             return position
         self._in_flight.to_client += pieces
+        self._answered()
         return slices.result()
+
+    def _answered(self) -> None:
+        collector = self._in_flight.collector
+        if collector is not None:
+            collector.answered()
 
     def resume(self) -> None:
         """Go on after a long response has been restored. Raises ProtocolError."""
@@ -187,6 +179,7 @@ class Responses:
         stream = queue[0].stream
         if stream is None or stream.done:
             self._in_flight.answered(queue, done.arrived)
+        self._answered()
         self._read(rest_of(self._held.take(), passed))
         self._in_flight.count()
 

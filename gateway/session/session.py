@@ -18,11 +18,11 @@ from gateway.exchanges.framing import Buffer
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.session.deciding import Deciding, Restoring
-from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
+from gateway.session.in_flight import MAX_IN_FLIGHT, Collector, InFlight
 from gateway.session.naming import answered_at_once, leaves_behind
 from gateway.session.rechecking import may_be_written, may_go_on
 from gateway.session.requests import Requests
-from gateway.session.responses import Collector, Responses
+from gateway.session.responses import Responses
 from gateway.session.silent import Silent
 from gateway.slices import Budget
 from gateway.views.access import Access
@@ -134,8 +134,7 @@ class Session(Requests):
 
     def take_flows(self) -> Collection[Flow]:
         """The flows since the last call; see ``ConnectionState.take_flows``."""
-        under_way = self.waiting.exchange if isinstance(self.waiting, Deciding) else self._working
-        held = [] if under_way is None else under_way.flows()
+        held = [] if self.working_on is None else self.working_on.flows()
         return self.state.take_flows((*self._in_flight.flows(), *held))
 
     def broker_data(self, data: bytes) -> None:

@@ -61,6 +61,12 @@ class FakeServer:
     def taken(self, connection: Connection) -> None:
         pass
 
+    def resumed(self, connection: Connection) -> None:
+        pass
+
+    def answered(self, connection: Connection) -> None:
+        pass
+
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         pass
 
@@ -84,6 +90,9 @@ class FakeServer:
 
     async def connect_broker(self, connection: Connection) -> None:
         BrokerSide(connection, place_of(connection)).connection_made(self.broker)
+
+    async def carry_out(self, connection: Connection, work: Waiting) -> bytes | None:
+        return await self.perform(connection.session, work)
 
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         return await Clients.perform(cast(Clients, self), session, work)

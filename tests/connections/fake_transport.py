@@ -62,6 +62,9 @@ class FakeTransport(asyncio.Transport):
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self.protocol = protocol
 
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self.protocol or asyncio.BaseProtocol()
+
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass
 

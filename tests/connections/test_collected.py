@@ -7,6 +7,8 @@ import random
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from gateway.config.security import CollectedResponses
 from gateway.connections.closing import UNTAKEN
 from gateway.connections.collected import MOST_SECONDS, CollectedBytes, Collecting, Room
@@ -67,8 +69,7 @@ class Rooms:
 
     @property
     def is_empty(self) -> bool:
-        of = self.collected
-        return not (of.total or of._rooms or of._given or of._by_network or of._lines or of._full)
+        return not (self.collected._shares or self.collected._rooms or self.collected.total)
 
 
 def holders(count: int, *, addresses: int = 256) -> list[Holder]:
@@ -112,34 +113,79 @@ async def test_nobody_overtakes_what_waits_for_the_listener() -> None:
 
 
 async def test_addresses_take_turns() -> None:
-    """However many connections one address has, another waits for one of them only."""
-    rooms = Rooms(8, 8)
-    many = holders(20, addresses=1)
+    """However many connections two addresses have, another waits for one of them only."""
+    rooms = Rooms(8, 4)
+    many = holders(20, addresses=2)
     given = [rooms.enter(holder, 4) for holder in many]
     late = Holder("192.0.2.77")
     rooms.enter(late, 4)
+    assert late.waits
     await rooms.taken(given[0])
-    await rooms.taken(given[1])
     assert not late.waits
+    assert [holder.waits for holder in many[:4]] == [False, False, True, True]
+    await rooms.taken(given[1])
     assert [holder.waits for holder in many[:4]] == [False, False, False, True]
 
 
-async def test_a_response_that_is_longer_than_the_budget_has_room_alone() -> None:
+async def test_an_address_has_half_of_the_budget_at_most() -> None:
+    rooms = Rooms(8, 8)
+    one, two, other = Holder("192.0.2.1"), Holder("192.0.2.1"), Holder("192.0.2.2")
+    rooms.enter(one, 3)
+    rooms.enter(two, 3)
+    rooms.enter(other, 4)
+    assert (one.waits, two.waits, other.waits) == (False, True, False)
+    assert rooms.waited == ["max_bytes"], "the setting that would have to be raised"
+
+
+async def test_responses_longer_than_a_share_come_one_at_a_time_beside_the_budget() -> None:
     rooms = Rooms(8, 4)
-    one, huge, next_one = holders(3)
-    room = rooms.enter(one, 1)
-    alone = rooms.enter(huge, 100)
-    rooms.enter(next_one, 1)
-    assert (huge.waits, next_one.waits) == (True, True)
-    await rooms.taken(room)
-    assert (huge.waits, next_one.waits) == (False, True)
+    first, second, *others = holders(6)
+    alone = rooms.enter(first, 100)
+    later = rooms.enter(second, 5)
+    assert (first.waits, second.waits) == (False, True)
+    for other in others:
+        rooms.enter(other, 2)
+    assert not any(other.waits for other in others)
+    assert (rooms.collected.total, rooms.waited) == (8 * MIB, ["max_bytes_per_ip"])
     await rooms.taken(alone)
-    assert not next_one.waits
+    assert not second.waits
+    await rooms.taken(later)
+    assert rooms.collected.long is None
 
 
-async def test_a_response_has_its_room_until_its_client_has_taken_it() -> None:
-    rooms = Rooms(4, 4)
-    one, other = holders(2)
+async def test_addresses_take_turns_with_long_responses() -> None:
+    """Also those that come while another has the place."""
+    rooms = Rooms(8, 4)
+    many = holders(20, addresses=1)
+    first, *_ = [rooms.enter(holder, 5) for holder in many]
+    late = Holder("192.0.2.77")
+    rooms.enter(late, 5)
+    await rooms.taken(first)
+    assert (late.waits, many[1].waits) == (False, True)
+
+
+async def test_who_holds_up_other_long_responses_is_closed_and_nobody_else() -> None:
+    rooms = Rooms(8, 4)
+    unread, short, waiting = holders(3)
+    room = rooms.enter(unread, 100)
+    rooms.enter(short, 4)
+    unread.holds_response = True
+    await rooms.taken(room)
+    rooms.now = MOST_SECONDS
+    rooms.collected.sweep()
+    assert unread.dropped == ""
+    rooms.enter(waiting, 5)
+    rooms.collected.sweep()
+    assert unread.dropped.startswith(UNTAKEN)
+    assert short.was_reset == ""
+
+
+@pytest.mark.parametrize(("most", "per_ip"), [(4, 4), (8, 4)])
+async def test_a_response_has_its_room_until_its_client_has_taken_it(
+    most: int, per_ip: int
+) -> None:
+    rooms = Rooms(most, per_ip)
+    one, other = holders(2, addresses=1)
     room = rooms.enter(one, 4)
     rooms.enter(other, 4)
     one.holds_response = True
@@ -150,19 +196,31 @@ async def test_a_response_has_its_room_until_its_client_has_taken_it() -> None:
     assert not other.waits
 
 
-async def test_a_response_that_arrives_whole_while_it_waits() -> None:
+@pytest.mark.parametrize(("most", "per_ip"), [(4, 4), (8, 4)])
+async def test_a_response_that_arrives_whole_while_it_waits(most: int, per_ip: int) -> None:
     """TLS may hold bytes that were read before reading stopped."""
-    rooms = Rooms(4, 4)
-    one, other = holders(2)
+    rooms = Rooms(most, per_ip)
+    one, other = holders(2, addresses=1)
     first = rooms.enter(one, 4)
-    await rooms.taken(rooms.enter(other, 1))
+    await rooms.taken(rooms.enter(other, 3))
     assert not other.waits
     await rooms.taken(first)
     assert rooms.is_empty
 
 
+async def test_a_connection_whose_next_response_waits_is_not_read() -> None:
+    """Although the last one, which waited, too, has come whole and is taken."""
+    rooms = Rooms(8, 4)
+    first, other = holders(2, addresses=1)
+    rooms.enter(first, 4)
+    last = rooms.enter(other, 2)
+    rooms.enter(other, 2)
+    await rooms.taken(last)
+    assert other.waits
+
+
 async def test_the_next_response_of_a_connection_is_counted_beside_the_last() -> None:
-    rooms = Rooms(8, 8)
+    rooms = Rooms(16, 8)
     (one,) = holders(1)
     first = rooms.enter(one, 3)
     one.holds_response = True
@@ -176,9 +234,10 @@ async def test_the_next_response_of_a_connection_is_counted_beside_the_last() ->
     assert (rooms.is_empty, one.paced) == (True, False)
 
 
-async def test_who_is_gone_gives_room_and_place_back() -> None:
-    rooms = Rooms(4, 4)
-    one, leaves, last = holders(3)
+@pytest.mark.parametrize(("most", "per_ip"), [(4, 4), (8, 4)])
+async def test_who_is_gone_gives_room_and_place_back(most: int, per_ip: int) -> None:
+    rooms = Rooms(most, per_ip)
+    one, leaves, last = holders(3, addresses=1)
     rooms.enter(one, 4)
     rooms.enter(leaves, 4)
     rooms.enter(last, 4)
@@ -241,7 +300,7 @@ async def test_whatever_happens_the_bounds_hold_and_everybody_comes() -> None:
             left[holder] -= 1
         assert rooms.collected.total <= 16 * MIB
         for host in hosts:
-            assert rooms.collected._by_network.get(host, 0) <= 8 * MIB
+            assert rooms.collected._shares._by_network.get(host, 0) <= 8 * MIB
     assert not any(left.values())
     assert rooms.is_empty
 

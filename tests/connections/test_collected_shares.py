@@ -17,7 +17,7 @@ from gateway.connections.paced import PART, PacedTransport
 from gateway.connections.transports import WRITE_HIGH
 from gateway.exchanges.framing import Watcher
 from gateway.node_ids import NodeIdRanges
-from gateway.session.responses import UNCOUNTED
+from gateway.session.in_flight import UNCOUNTED
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
 from tests.connections.connected import FakeServer, settled
@@ -204,7 +204,7 @@ async def test_addresses_have_one_budget_together() -> None:
 async def test_all_come_beside_a_client_that_does_not_read_and_a_broker_that_stops() -> None:
     """Of three rooms two are taken, and every other client comes in the third. Those two are closed
     once they have held others up for too long."""
-    site = Site(2, 2)
+    site = Site(4, 2)
     unread, stopped, *others = [Client(site, "192.0.2.1") for _ in range(12)]
     for client in (unread, stopped):
         client.asks()
@@ -224,9 +224,11 @@ async def test_all_come_beside_a_client_that_does_not_read_and_a_broker_that_sto
     site.collected.sweep()
     assert site.reasons == []
     site.now = MOST_SECONDS
+    written = len(unread.transport.written)
     site.collected.sweep()
     assert [reason.partition(":")[0] for reason in site.reasons] == [UNTAKEN] * 2
     assert unread.transport.aborted
+    assert len(unread.transport.written) == written, "what is left is given up"
     assert stopped.broker.reset
     for client in (unread, stopped):
         client.connection.connection_lost(None)
@@ -294,3 +296,21 @@ async def test_what_comes_although_it_is_not_read_is_answered() -> None:
     await asyncio.sleep(0)
     assert bytes(second.transport.got) == ANSWER
     assert not second.broker.paused
+
+
+async def test_a_long_response_that_is_not_read_delays_no_other_address() -> None:
+    """It is longer than the address may have, and longer than all of the budget."""
+    site = Site(4, 2)
+    unread, *others = [Client(site, f"192.0.2.{number % 9 + 1}") for number in range(30)]
+    unread.asks()
+    unread.left = response(5 * MIB)
+    while unread.left:
+        unread.sends()
+    assert unread.transport.unread
+    for client in others:
+        client.asks()
+    await settled()
+    await run(site, others, random.Random(5), 4 * MIB + len(others) * PIECE)
+    assert all(bytes(each.transport.got) == ANSWER for each in others)
+    assert site.reasons == []
+    assert site.collected.total == 0

@@ -9,9 +9,7 @@ import pytest
 
 from gateway.rules import group_members
 from gateway.rules.group_members import (
-    CHARACTERS_OF_A_NAME,
     MAX_EVALUATIONS,
-    MAX_NAMES_KEPT,
     UNHEARD_SECONDS,
     GroupMembers,
     KnownNames,
@@ -47,7 +45,7 @@ def test_the_longest_unheard_member_makes_room() -> None:
     first, second, third = Member(), Member(), Member()
     members.remember(key("1"), first)
     members.remember(key("2"), second)
-    assert members.heard(key("1"), first, 0)
+    assert members.heard(key("1"), first)
     members.remember(key("3"), third)
     assert (members.get(key("1")), members.get(key("2")), len(members)) == (first, None, 2)
 
@@ -57,27 +55,43 @@ def test_a_member_that_was_replaced_is_not_heard() -> None:
     before = Member()
     members.remember(key("1"), before)
     members.remember(key("1"), Member())
-    assert not members.heard(key("1"), before, 0)
-    assert not members.heard(key("2"), before, 0)
+    assert not members.heard(key("1"), before)
+    assert not members.heard(key("2"), before)
+
+
+def names(letters: str) -> tuple[str, ...]:
+    """A name of a thousand characters for each letter."""
+    return tuple(letter * 1_000 for letter in letters)
 
 
 def test_names_make_room_but_for_the_last_member(monkeypatch: pytest.MonkeyPatch) -> None:
     """They count as they are kept, as they grow, and as they are removed."""
-    monkeypatch.setattr(group_members, "MAX_NAMES_KEPT", 4)
+    monkeypatch.setattr(group_members, "MAX_BYTES_KEPT", 4 * 1_100 + 3 * 600)
     members = GroupMembers()
-    first = Member(("a",))
+    first = Member(names("a"))
     members.remember(key("1"), first)
-    first.names = ("a", "b")
-    assert members.heard(key("1"), first, 1)
-    members.remember(key("2"), Member(("c", "d")))
+    first.names = names("ab")
+    assert members.heard(key("1"), first)
+    members.remember(key("2"), Member(names("cd")))
     assert len(members) == 2
-    members.remember(key("3"), Member(("e",)))
+    members.remember(key("3"), Member(names("e")))
     assert members.get(key("1")) is None
     members.forget(key("2"))
-    members.remember(key("4"), Member(("f", "g", "h")))
+    members.remember(key("4"), Member(names("fgh")))
     assert len(members) == 2
-    members.remember(key("5"), Member(("x",) * 9))
+    members.remember(key("5"), Member(names("stuvwxyz")))
     assert (members.get(key("5")) is None, len(members)) == (False, 1)
+
+
+def test_a_member_whose_names_grow_makes_others_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_members, "MAX_BYTES_KEPT", 4 * 1_100 + 2 * 600)
+    members = GroupMembers()
+    first, second = Member(names("a")), Member(names("b"))
+    members.remember(key("1"), first)
+    members.remember(key("2"), second)
+    first.names = names("abcd")
+    assert members.heard(key("1"), first)
+    assert (members.get(key("1")), members.get(key("2"))) == (first, None)
 
 
 def test_scopes_are_apart() -> None:
@@ -121,18 +135,49 @@ def test_evaluations_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names.looks == 4
 
 
-def test_long_expressions_make_room_as_names_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """60 members with an expression of 32 KB each would hold 2 MB, so not all are kept."""
+def test_long_expressions_and_ids_make_room_as_names_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members with 32 KB each, of which there is room for 50."""
+    monkeypatch.setattr(group_members, "MAX_BYTES_KEPT", 50 * 33_000)
     members = GroupMembers()
     for number in range(60):
         members.remember(key(str(number)), Member(pattern=f"{number}" + "a" * 32_000))
-    assert len(members) == MAX_NAMES_KEPT // (32_000 // CHARACTERS_OF_A_NAME)
+    assert len(members) == 50
     for number in range(60):
         members.forget(key(str(number)))
     assert len(members) == 0
-    members.remember(key("1"), Member(tuple("abc")))
-    members.remember(key("2"), Member(tuple("abc")))
-    assert len(members) == 2, "all that was counted was taken off"
+    for number in range(60):
+        members.remember(key(f"{number}" + "a" * 32_000), Member())
+    assert len(members) == 50
+    for number in range(60):
+        members.forget(key(f"{number}" + "a" * 32_000))
+    (scope,) = members._scopes.values()
+    assert (scope.ids_bytes, scope.kept.total, len(scope.kept)) == (0, 0, 0)
+
+
+def test_what_members_share_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_members, "MAX_BYTES_KEPT", 10 * 1_100 + 100 * 600)
+    members, shared = GroupMembers(), names("abcdefghij")
+    for number in range(100):
+        members.remember(key(str(number)), Member(shared))
+    assert len(members) == 100
+    members.forget(key("7"))
+    members.remember(key("7"), Member(names("abcdefghij")))
+    assert len(members) < 100, "another object takes room of its own"
+
+
+def test_evaluated_subscriptions_are_bounded_by_what_they_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group_members, "MAX_BYTES_KEPT", 100_000)
+    members, listing = GroupMembers(), Listing()
+    for number in range(50):
+        one = Member(tuple(f"{number}:{other}" for other in range(100)))
+        found = members.subscription("s", one, listing.known, 1, str.encode)
+        assert members.subscription("s", one, listing.known, 1, str.encode) is found
+        (scope,) = members._scopes.values()
+        assert scope.subscriptions_bytes == sum(one.size for one in scope.subscriptions.values())
+        assert scope.subscriptions_bytes <= 100_000
+    assert 1 < len(scope.subscriptions) < 50
 
 
 def test_members_that_left_without_a_word_are_forgotten() -> None:
@@ -143,7 +188,7 @@ def test_members_that_left_without_a_word_are_forgotten() -> None:
     members.remember(key("heard"), heard)
     members.fence(key("fenced"))
     now[0] = UNHEARD_SECONDS - 1
-    members.heard(key("heard"), heard, 0)
+    members.heard(key("heard"), heard)
     now[0] = UNHEARD_SECONDS + 1
     members.expire()
     assert (members.get(key("silent")), members.get(key("heard"))) == (None, heard)

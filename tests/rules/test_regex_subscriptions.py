@@ -8,7 +8,8 @@ import pytest
 
 from gateway.apis.groups.heartbeat_body import without_names
 from gateway.decision import Denied
-from gateway.rules.group_members import MAX_NAMES_KEPT, KnownNames
+from gateway.rules import group_members
+from gateway.rules.group_members import KnownNames
 from gateway.rules.heartbeat_outcomes import Forward, Unheard
 from gateway.rules.regex_subscriptions import MAX_NAMES, RegexSubscriptions
 from protocol import messages
@@ -154,10 +155,16 @@ def test_a_member_of_version_0_is_fenced_too_when_its_topic_is_moved() -> None:
     assert fenced.code == FENCED_MEMBER_EPOCH
 
 
-def test_what_is_kept_of_members_names_is_bounded() -> None:
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_is_kept_of_members_names_is_bounded(
+    alike: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """10,000 names take 630 KB; members that subscribe alike share them."""
+    monkeypatch.setattr(group_members, "MAX_BYTES_KEPT", 8 * 1024 * 1024)
     worker = RegexSubscriptions()
-    names = tuple(f"a:{number}" for number in range(MAX_NAMES))
     for number in range(30):
+        of = 0 if alike else number
+        names = tuple(f"{of}:{other}" for other in range(MAX_NAMES))
         outcome = on_request(
             worker,
             1,
@@ -167,7 +174,7 @@ def test_what_is_kept_of_members_names_is_bounded() -> None:
         )
         assert isinstance(outcome, Forward)
         on_response(worker, 1, outcome.sent, response())
-    assert len(worker) == MAX_NAMES_KEPT // MAX_NAMES
+    assert len(worker) == 30 if alike else 11 <= len(worker) <= 14
     rejected = on_request(worker, 1, heartbeat(0, (*names, "one more")), known((), 1))
     assert isinstance(rejected, Denied)
     nothing = on_request(worker, 1, heartbeat(0, ("x" * 301, "a:b"), member="x"), known((), 1))

@@ -136,7 +136,7 @@ def test_a_member_that_this_connection_has_not_heard_of_is_asked_for() -> None:
 def test_one_that_had_to_make_room_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be fenced at each heartbeat, and so would every member of a group whose names take
     more room than there is."""
-    monkeypatch.setattr(group_members, "MAX_NAMES_KEPT", 2)
+    monkeypatch.setattr(group_members, "MAX_BYTES_KEPT", 1)
     worker, heard, both = RegexSubscriptions(), set[MemberKey](), ("a:orders", "b:orders")
 
     def beat(epoch: int, names: tuple[str, ...] | None = None) -> Forward | Denied | Unheard:
