@@ -2,7 +2,7 @@
 
 While a request is worked on, its items, their answers, and what brokers return about them are
 objects that take ten to a hundred times the request's bytes; and so do the names and errors that
-are kept of it until its broker has answered. ``slices.Turns`` has eight places for work, but work
+are kept of it until its broker has answered. ``slices.Turns`` has a few places for work, but work
 gives its place up whenever it waits for the catalog or a broker. Without a bound all that clients
 send at once are objects at once: 60 DescribeConfigs of 20,000 names. So a long request waits as the
 bytes that it came in, which ``incomplete_requests`` counts, until there is room for it
