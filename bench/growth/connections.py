@@ -10,15 +10,18 @@ from __future__ import annotations
 import os
 import resource
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 import psutil
 
 from bench import generators
+from bench.client import AnswerError, Client
 from bench.cores import Cores, place, running_on
 from bench.crowd import Crowd
 from bench.growth.curves import APART, Figure, Kind, Sweep, Values, curves
@@ -29,14 +32,16 @@ from bench.usage import cpu_seconds, resident_kib
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
 from gateway.connections.acceptor import DESCRIPTORS_A_CLIENT
+from protocol.schema import error_name
 
 _REQUEST: Final = Figure("CPU of a request", "us", Kind.EACH)
 _MEMORY: Final = Figure("memory of a connection", "KiB", Kind.EACH)
+_CHANGE: Final = Figure("a namespace is created", "CPU ms", Kind.TOTAL)
 _OPENING: Final = Figure("CPU of a new connection", "us", Kind.EACH)
 _ACCEPTED: Final = Figure("new connections, some at a time", "1/s", Kind.RATE)
 _ALL_SERVED: Final = Figure("all at once: until all are served", "s", Kind.TOTAL)
 _LONGEST: Final = Figure("all at once: the longest wait", "s", Kind.TOTAL)
-FIGURES: Final = (_REQUEST, _MEMORY, _OPENING, _ACCEPTED, _ALL_SERVED, _LONGEST)
+FIGURES: Final = (_REQUEST, _MEMORY, _CHANGE, _OPENING, _ACCEPTED, _ALL_SERVED, _LONGEST)
 
 LOAD: Final = "small produce"
 
@@ -52,14 +57,19 @@ _FIRST: Final = 50
 _PILOT: Final = 2_000
 """Requests that show how many the seconds of the plan are."""
 
+_CHANGES: Final = 3
+_SETTLE: Final = 0.3
+"""Seconds in which every connection has a view of a changed catalog, or a little longer."""
+
+_CREATE_TOPICS: Final = 7
 _CLOSED_SECONDS: Final = 120.0
 _HELD_SECONDS: Final = 1_800.0
 _BROKER: Final = 1
 
 
 def measure(plan: Plan, say: Say) -> Sweep:
-    """Measure every size that the limit of open files allows. Raises GeneratorError, or what a
-    broker and a gateway raise."""
+    """Measure every size that the limit of open files allows. Raises GeneratorError, AnswerError, or
+    what a broker and a gateway raise."""
     notes: list[str] = []
     most = allow_open_files(max(plan.sizes) * DESCRIPTORS_A_CLIENT + _SPARE)
     sizes = possible(plan.sizes, (most - _SPARE) // DESCRIPTORS_A_CLIENT)
@@ -135,6 +145,7 @@ def _point(subject: Subject, size: int, plan: Plan) -> Values:
         cpu = cpu_seconds(pids)
         crowd.send(count, _UNDER_WAY)
         requests = cpu_seconds(pids) - cpu
+        changing = _creation(subject, pids, size)
         crowd.close()
         closed = descriptors + _FIRST
         wait_until(lambda: _descriptors(pids) <= closed, "closed connections", _CLOSED_SECONDS)
@@ -142,11 +153,29 @@ def _point(subject: Subject, size: int, plan: Plan) -> Values:
     return {
         _REQUEST.title: requests / count * 1e6,
         _MEMORY.title: memory / size,
+        _CHANGE.title: changing * 1e3,
         _OPENING.title: opening / size * 1e6,
         _ACCEPTED.title: size / opened.seconds,
         _ALL_SERVED.title: again.seconds,
         _LONGEST.title: again.longest,
     }
+
+
+def _creation(subject: Subject, pids: Sequence[int], size: int) -> float:
+    """CPU seconds of the gateway for a namespace that is created: the catalog's change, and the
+    connections that see it. Raises AnswerError."""
+    spent = []
+    with Client(subject.target.port) as client:
+        for number in range(_CHANGES):
+            name = f"growth-{size}-{number}:"
+            topic = {"name": name, "num_partitions": -1, "replication_factor": -1}
+            began = cpu_seconds(pids)
+            answer = client.ask("CreateTopicsRequest", _CREATE_TOPICS, {"topics": [topic]})
+            time.sleep(_SETTLE)
+            spent.append(cpu_seconds(pids) - began)
+            if code := answer.topics[0].error_code:
+                raise AnswerError(f"creating {name}: {error_name(code)}")
+    return median(spent)
 
 
 def _descriptors(pids: Iterable[int]) -> int:
