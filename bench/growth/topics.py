@@ -24,7 +24,7 @@ from protocol.schema import error_name
 _FIRST: Final = Figure("all topics, the first time", "CPU ms", Kind.TOTAL)
 _AGAIN: Final = Figure("all topics, again", "CPU ms", Kind.TOTAL)
 _ONE: Final = Figure("one topic by name", "CPU us", Kind.TOTAL)
-_IDLE: Final = Figure("a worker that no client asks", "CPU ms/s", Kind.TOTAL)
+_IDLE: Final = Figure("a worker without requests", "CPU ms/s", Kind.TOTAL)
 _MEMORY: Final = Figure("memory of the worker", "MiB", Kind.TOTAL)
 FIGURES: Final = (_FIRST, _AGAIN, _ONE, _IDLE, _MEMORY)
 
