@@ -40,7 +40,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins isolation rights leaning planted mirror fleet rolling dashboards drawn-dashboards log-lines map walk \
 	tree-outages \
-	compiled bench bench-quick bench-sizing bench-tree bench-spark spark wheel chart lock upgrade clean
+	compiled bench bench-quick bench-sizing bench-growth bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
@@ -182,6 +182,9 @@ bench-quick: $(STAMP)  ## Compare the CPU of a request with a revision, in pairs
 
 bench-sizing: $(STAMP)  ## Measure cores, memory and latency with Java clients, beside peers (RECORD=1: into docs/sizing.md).
 	@$(SUITE) run $(BIN)/python -m bench.sizing $(if $(filter-out 0,$(RECORD)),--record)
+
+bench-growth: $(STAMP)  ## Sweep connections, topics, namespaces, ACLs, partitions, workers: worse than linear? (SHORT=1, RECORD=1: into docs/growth.md).
+	@$(SUITE) run $(BIN)/python -m bench.growth $(if $(filter-out 0,$(SHORT)),--short) $(if $(filter-out 0,$(RECORD)),--record)
 
 bench-tree: $(STAMP)  ## Look names up in a tree of 10,000 mounts; prints a table.
 	@$(SUITE) run $(BIN)/python -m bench.tree_lookups

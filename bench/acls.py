@@ -71,8 +71,13 @@ def measure_acls(say: Callable[[str], None]) -> Iterator[CatalogRow]:
 
 def populated(acls: Sequence[ResourceAcls]) -> Snapshot:
     """The catalog with these ACLs, and the namespaces of the teams."""
+    return Snapshot().apply([*acls, *team_namespaces()], version=1)
+
+
+def team_namespaces() -> list[Namespace]:
+    """The namespaces of the teams, and those above them, outer ones first."""
     tiers = sorted({tier for number in range(PRINCIPALS) for tier in parents(team(number)[:-1])})
-    return Snapshot().apply([*acls, *map(Namespace, tiers)], version=1)
+    return list(map(Namespace, tiers))
 
 
 def decisions(snapshot: Snapshot, users: Sequence[str]) -> Iterator[CatalogRow]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
@@ -30,9 +30,12 @@ START_SECONDS: Final = 5.0
 ENTRY_BYTES: Final = 1_024.0
 
 _STARTS: Final = 3
-_CHANGES: Final = 20
+CHANGES: Final = 20
+"""Changes that are timed until they are read back."""
+
 _AT_ONCE: Final = 2_000
 _MAX_STALENESS: Final = 300.0
+_READ_SECONDS: Final = 600.0
 _LISTENERS: Final = (Listener("bench", "every namespace"),)
 
 
@@ -55,13 +58,15 @@ def measure_gateways(
     with KafkaCluster(quick_start=False) as kafka:
         brokers = kafka.bootstrap_servers
         say("catalog: start-up with an empty one")
-        empty = [_start(brokers) for _ in range(_STARTS)]
+        empty = [start(brokers) for _ in range(_STARTS)]
         say(f"catalog: writing {entries:,} entries")
         population: list[Change] = [*namespaces(spaces), *topics(count, spaces)]
-        changing = asyncio.run(_fill(brokers, population))
+        entries_of_topics = (each for each in population if isinstance(each, TopicEntry))
+        some = [replace(each, since=each.since + 1) for each in islice(entries_of_topics, CHANGES)]
+        changing = asyncio.run(fill(brokers, population, some))
         say("catalog: start-up with a full one")
-        full = [_start(brokers) for _ in range(_STARTS)]
-        reading = [asyncio.run(_read(brokers)) for _ in range(_STARTS)]
+        full = [start(brokers) for _ in range(_STARTS)]
+        reading = [asyncio.run(read(brokers)) for _ in range(_STARTS)]
     title = f"{entries:,} entries"
     yield CatalogRow("a gateway starts, empty catalog", "s", _median(s.seconds for s in empty))
     yield CatalogRow(
@@ -73,32 +78,41 @@ def measure_gateways(
     yield CatalogRow("a change, until it is read back", "ms", changing * 1e3)
 
 
-def _start(brokers: str) -> Started:
+def start(brokers: str, overrides: Mapping[str, Any] | None = None) -> Started:
+    """Start a gateway, whose configuration has ``overrides``, and end it. Raises GatewayError."""
     began = time.perf_counter()
     with GatewayProcess(
-        brokers, _LISTENERS, [], python_path=PROJECT_ROOT, interpreter=runtime_python()
+        brokers,
+        _LISTENERS,
+        [],
+        overrides=overrides,
+        python_path=PROJECT_ROOT,
+        interpreter=runtime_python(),
     ) as gateway:
         seconds = time.perf_counter() - began
         (worker,) = psutil.Process(gateway.process.command_pid).children()
         return Started(seconds, worker.memory_info().rss)
 
 
-async def _fill(brokers: str, population: Sequence[Change]) -> float:
-    """Write the catalog; returns the seconds that one more change then takes."""
+async def fill(
+    brokers: str, population: Sequence[Change], changes: Sequence[Change]
+) -> float:
+    """Write the catalog, and then some changes, one after the other; returns the median of the
+    seconds until one of those is read back. Raises CatalogUnavailable."""
     async with _catalog(brokers) as catalog:
         for at in range(0, len(population), _AT_ONCE):
             await catalog.change(lambda _, part=population[at : at + _AT_ONCE]: part)  # type: ignore[misc]
         times = []
-        for entry in islice((e for e in population if isinstance(e, TopicEntry)), _CHANGES):
-            changed = replace(entry, since=entry.since + 1)
+        for changed in changes:
             began = time.perf_counter()
             await catalog.change(lambda _, one=changed: [one])  # type: ignore[misc]
             times.append(time.perf_counter() - began)
     return statistics.median(times)
 
 
-async def _read(brokers: str) -> float:
-    """Seconds until a reader that has just started knows the catalog."""
+async def read(brokers: str) -> float:
+    """Seconds until a reader that has just started knows the catalog, however long that takes.
+    Raises CatalogUnavailable."""
     began = time.perf_counter()
     async with _catalog(brokers):
         return time.perf_counter() - began
@@ -113,7 +127,13 @@ async def _catalog(brokers: str) -> AsyncIterator[ReplicatedCatalog]:
     cluster = Cluster("bench", servers)
     await cluster.start()
     admin = BrokerAdmin(cluster)
-    catalog = ReplicatedCatalog(servers, admin, max_staleness=_MAX_STALENESS, replication_factor=1)
+    catalog = ReplicatedCatalog(
+        servers,
+        admin,
+        max_staleness=_MAX_STALENESS,
+        replication_factor=1,
+        start_seconds=_READ_SECONDS,
+    )
     await catalog.start()
     try:
         yield catalog

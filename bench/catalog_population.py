@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
@@ -17,6 +18,7 @@ TOPICS: Final = 50_000
 
 _OUTER: Final = 100
 _TEAMS: Final = 9
+_ENVIRONMENTS: Final = 110
 _FAR_AHEAD_MS: Final = 4_102_444_800_000
 """The end of an alias: the year 2100."""
 
@@ -25,8 +27,9 @@ _STEMS: Final = ("orders", "payments", "clicks.raw", "customer-events", "stock_l
 
 def namespaces(count: int = NAMESPACES) -> Iterator[Namespace]:
     """The first ``count`` namespaces, outer ones before inner ones: of 10,000 there are 100 outer
-    ones with 9 in each, and 9,000 in those. Every tenth has a config of its own."""
-    paths = (path for paths in (_outer(), _middle(), _inner()) for path in paths)
+    ones with 9 in each, and 9,000 in those; of 1,000,000 (the most) there are 110 in each of those,
+    too. Every tenth has a config of its own."""
+    paths = chain(_outer(), _middle(), _inner(), _innermost())
     for number, path in zip(range(count), paths, strict=False):
         configs = {"retention.ms": str(3_600_000 + number)} if number % 10 == 0 else {}
         yield Namespace(path, configs)
@@ -67,3 +70,7 @@ def _middle() -> Iterator[str]:
 
 def _inner() -> Iterator[str]:
     return (f"{middle}:app-{app}" for middle in _middle() for app in range(10))
+
+
+def _innermost() -> Iterator[str]:
+    return (f"{inner}:env-{env}" for inner in _inner() for env in range(_ENVIRONMENTS))

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -36,13 +38,13 @@ SIZES: Final = (1_000, 10_000, 100_000)
 """Topics that the broker lists, besides its own."""
 
 TRIES: Final = 5
-_VERSION: Final = 12
+VERSION: Final = 12
 _BEFORE_IDS: Final = 9
 """A version without topic ids, for which the gateway reads the cluster's topics first."""
 
 _ADMIN: Final = "admin"
 _PASSWORD: Final = "the-password-of-all"  # noqa: S105 - of a gateway that runs for a minute
-_NAMESPACE: Final = "bench"
+NAMESPACE: Final = "bench"
 _LISTENER: Final = "users"
 _SETTLE: Final = 0.1
 """Seconds after a response until the CPU time is read: the worker frees what it made."""
@@ -62,7 +64,65 @@ def measure(sizes: Sequence[int], say: Callable[[str], None]) -> Iterator[Catalo
 
     Raises AnswerError, BrokerError and GatewayError.
     """
-    users = [_ADMIN, *(f"user-{size}-{number}" for size in sizes for number in range(TRIES))]
+    users = [f"user-{size}-{number}" for size in sizes for number in range(TRIES)]
+    with listing_gateway(users) as at:
+        for size in sizes:
+            say(f"all of {size:,} topics")
+            try:
+                yield from _listings(at, size)
+            except AnswerError:
+                say(at.gateway.log())
+                raise
+
+
+@dataclass(frozen=True, slots=True)
+class ListingGateway:
+    """A gateway before a relay before a broker, with one worker: its process id. ``port`` is the
+    gateway's, for clients that log in; ``broker_port`` the broker's own."""
+
+    relay: ManyTopics
+    broker_port: int
+    gateway: GatewayProcess
+    port: int
+    worker: int
+
+    def show(self, size: int) -> None:
+        """Let the broker list so many topics more, and wait until no topic is new to the
+        gateway."""
+        self.relay.differs = Differs.NOTHING
+        with self.logged_in(_ADMIN) as client:
+            if not self.relay.topics:
+                for version in (_BEFORE_IDS, VERSION):  # what the relay makes responses of
+                    _listed(client, version)
+            self.relay.show(size)
+            what = f"{size:,} topics"
+            wait_until(lambda: _listed(client, _BEFORE_IDS) >= size, what, _KNOWN_SECONDS)
+
+    @contextmanager
+    def logged_in(self, user: str) -> Iterator[Client]:
+        """A client that has logged in."""
+        with Client(self.port) as client:
+            _log_in(client, user)
+            yield client
+
+    def listing_seconds(self, client: Client) -> float:
+        """The worker's CPU seconds for a listing."""
+        time.sleep(_SETTLE)
+        began = cpu_seconds([self.worker])
+        client.exchange(request_frame("MetadataRequest", VERSION, {"topics": None}))
+        time.sleep(_SETTLE)
+        return cpu_seconds([self.worker]) - began
+
+    def idle_seconds(self) -> float:
+        """The worker's CPU seconds while no client does anything."""
+        began = cpu_seconds([self.worker])
+        time.sleep(_REPORT)
+        return cpu_seconds([self.worker]) - began
+
+
+@contextmanager
+def listing_gateway(users: Sequence[str]) -> Iterator[ListingGateway]:
+    """Start them; an ACL lets all users list every topic."""
     with (
         ManyTopics() as relay,
         KafkaCluster(
@@ -72,18 +132,11 @@ def measure(sizes: Sequence[int], say: Callable[[str], None]) -> Iterator[Catalo
         tempfile.TemporaryDirectory(prefix="bench-users-") as secrets,
     ):
         relay.upstream = port_of(kafka.bootstrap_servers)
-        with _gateway(relay.address, users, Path(secrets)) as gateway:
+        with _gateway(relay.address, [_ADMIN, *users], Path(secrets)) as gateway:
             port = port_of(gateway.bootstrap_servers(_LISTENER))
             (worker,) = psutil.Process(gateway.process.command_pid).children()
             _allow_listing(port)
-            for size in sizes:
-                say(f"all of {size:,} topics")
-                relay.topics, relay.differs = size, Differs.NOTHING
-                try:
-                    yield from _listings(relay, port, worker.pid, size)
-                except AnswerError:
-                    say(gateway.log())
-                    raise
+            yield ListingGateway(relay, relay.upstream, gateway, port, worker.pid)
 
 
 def _gateway(brokers: str, users: Sequence[str], secrets: Path) -> GatewayProcess:
@@ -94,56 +147,34 @@ def _gateway(brokers: str, users: Sequence[str], secrets: Path) -> GatewayProces
     return GatewayProcess(
         brokers,
         [Listener(_LISTENER, "users log in", security=security)],
-        [_NAMESPACE],
+        [NAMESPACE],
         overrides={"authorization": {"super.users": [f"User:{_ADMIN}"]}},
         python_path=PROJECT_ROOT,
         interpreter=runtime_python(),
     )
 
 
-def _listings(relay: ManyTopics, port: int, worker: int, size: int) -> Iterator[CatalogRow]:
-    with Client(port) as client:
-        _log_in(client, _ADMIN)
-        # From here on no topic is new to the gateway.
-        wait_until(lambda: _listed(client, _BEFORE_IDS) >= size, f"{size:,} topics", _KNOWN_SECONDS)
-
+def _listings(at: ListingGateway, size: int) -> Iterator[CatalogRow]:
     def row(what: str, took: Sequence[float]) -> CatalogRow:
         return CatalogRow(f"all of {size:,} topics, {what}", _UNIT, median(took) / size * 1e6)
 
+    at.show(size)
     first, reported, again = [], [], []
     for number in range(TRIES):
-        with Client(port) as client:
-            _log_in(client, f"user-{size}-{number}")
+        with at.logged_in(f"user-{size}-{number}") as client:
             time.sleep(_REPORT)
-            idle = _passing(worker)
-            first.append(_cpu(client, worker))
-            reported.append(max(_passing(worker) - idle, 0.0))
-            again.append(_cpu(client, worker))
+            idle = at.idle_seconds()
+            first.append(at.listing_seconds(client))
+            reported.append(max(at.idle_seconds() - idle, 0.0))
+            again.append(at.listing_seconds(client))
     yield row("the first time", first)
     yield row("the worker's report behind it", reported)
     yield row("again", again)
-    with Client(port) as client:
-        _log_in(client, f"user-{size}-0")
+    with at.logged_in(f"user-{size}-0") as client:
         for differs in (Differs.EPOCH, Differs.TOPIC):
-            relay.differs = differs
-            took = [_cpu(client, worker) for _ in range(TRIES)]
+            at.relay.differs = differs
+            took = [at.listing_seconds(client) for _ in range(TRIES)]
             yield row(f"again, {differs.value} differs", took)
-
-
-def _cpu(client: Client, worker: int) -> float:
-    """The worker's CPU seconds for a listing."""
-    time.sleep(_SETTLE)
-    began = cpu_seconds([worker])
-    client.exchange(request_frame("MetadataRequest", _VERSION, {"topics": None}))
-    time.sleep(_SETTLE)
-    return cpu_seconds([worker]) - began
-
-
-def _passing(worker: int) -> float:
-    """The worker's CPU seconds while no client does anything."""
-    began = cpu_seconds([worker])
-    time.sleep(_REPORT)
-    return cpu_seconds([worker]) - began
 
 
 def _listed(client: Client, version: int) -> int:
@@ -162,7 +193,7 @@ def _log_in(client: Client, user: str) -> None:
 def _allow_listing(port: int) -> None:
     creation = {
         "resource_type": _TOPIC,
-        "resource_name": f"{_NAMESPACE}:",
+        "resource_name": f"{NAMESPACE}:",
         "resource_pattern_type": _PREFIXED,
         "principal": "User:*",
         "host": "*",

@@ -154,14 +154,14 @@ class Load:
             broker.written = client.written = b""
         connection.session.take_flows()
         spent = time.process_time_ns() - began
-        assert _count(forwarded) == _count(answered) == self._count, "not every request passed"
+        assert count_frames(forwarded) == count_frames(answered) == self._count, "not every request passed"
         return spent / 1_000 / (self._times * self._count)
 
 
 _OPERATIONS = ("READ", "WRITE", "DESCRIBE")
 
 
-def _count(data: bytes) -> int:
+def count_frames(data: bytes) -> int:
     """The number of whole frames."""
     count = position = 0
     while position < len(data):

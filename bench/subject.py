@@ -110,9 +110,30 @@ def prepare(target: Target, directory: Path) -> Subject:
             name: _prepared(leader, directory / f"{target.name} {name}", frame)
             for name, frame in frames.items()
         }
-    greeting = directory / f"{target.name} greeting"
-    greeting.write_bytes(api_versions_request(3) + metadata_request(12, small.name))
+    greeting = _greeting(target, directory, small)
     return Subject(target, port, requests, greeting, (produce, fetch))
+
+
+def prepare_small(target: Target, directory: Path) -> Subject:
+    """Create the topic of small records alone, with the request that produces one: no bulk leaves
+    memory free that would hide what connections take. Raises as :func:`prepare`."""
+    with Client(target.port) as client:
+        served = client.api_versions()
+        produce = min(target.versions.produce, served[PRODUCE])
+        small, port = _topic(client, target, "small", 1, _CONFIGS)
+    frame = produce_request(produce, small, {0: record_batch(1, _SMALL_VALUE)})
+    with Client(port) as leader:
+        prepared = _prepared(leader, directory / f"{target.name} small produce", frame)
+    fetch = min(target.versions.fetch, served[FETCH])
+    greeting = _greeting(target, directory, small)
+    return Subject(target, port, {"small produce": prepared}, greeting, (produce, fetch))
+
+
+def _greeting(target: Target, directory: Path, topic: Topic) -> Path:
+    """The file of what a client asks first."""
+    path = directory / f"{target.name} greeting"
+    path.write_bytes(api_versions_request(3) + metadata_request(12, topic.name))
+    return path
 
 
 @cache

@@ -12,22 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { SPARE_DESCRIPTORS = 16 };
-
-static void allow_descriptors(unsigned long count)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit))
-        fail("getrlimit: %s", strerror(errno));
-    if (limit.rlim_cur >= count)
-        return;
-    limit.rlim_cur = count;
-    if (setrlimit(RLIMIT_NOFILE, &limit))
-        fail("%lu open files are needed (ulimit -n): %s", count, strerror(errno));
-}
 
 static void on_response(void *context, const struct reader *response)
 {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,18 @@ double now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+void allow_descriptors(unsigned long count)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        fail("getrlimit: %s", strerror(errno));
+    if (limit.rlim_cur >= count)
+        return;
+    limit.rlim_cur = count;
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+        fail("%lu open files are needed (ulimit -n): %s", count, strerror(errno));
 }
 
 int connect_to(unsigned port)

@@ -40,6 +40,9 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* Monotonic seconds. */
 double now(void);
 
+/* Raises the limit of open files to count, if it is lower. */
+void allow_descriptors(unsigned long count);
+
 /* A connection to 127.0.0.1:port with TCP_NODELAY. */
 int connect_to(unsigned port);
 

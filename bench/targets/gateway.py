@@ -24,7 +24,8 @@ _ACLS_ON = {"authorization": {"allow.everyone.if.no.acl.found": True}}
 
 
 class Gateway(Target):
-    """One worker, with the packages that users install, and the wheel in one of its forms.
+    """One worker, or ``workers``, with the packages that users install, and the wheel in one of its
+    forms.
 
     What its clients say in Produce and Fetch depends on the versions they use.
 
@@ -40,11 +41,13 @@ class Gateway(Target):
         *,
         compiled: bool = False,
         security: Mapping[str, Any] = MappingProxyType({}),
+        workers: int = 1,
     ) -> None:
         self.name = f"{name}-compiled" if compiled else name
         self.title = f"{title}, compiled" if compiled else title
         self.versions = versions
         self._compiled = compiled
+        self._workers = workers
         self._listener = Listener("bench", "every namespace", security=security)
         self._process: GatewayProcess | None = None
 
@@ -57,6 +60,7 @@ class Gateway(Target):
                 clusters,
                 [self._listener],
                 [_NAMESPACE] if isinstance(clusters, str) else [],
+                workers=self._workers,
                 overrides=_ACLS_ON,
                 interpreter=command.with_name("python"),
                 environment={"PYTHONPATH": ""},
@@ -135,11 +139,19 @@ def tree_gateway(*, by_name: bool, compiled: bool = False) -> TreeGateway:
 
 
 def gateway_with_topic_ids(
-    *, compiled: bool = False, security: Mapping[str, Any] = MappingProxyType({})
+    *,
+    compiled: bool = False,
+    security: Mapping[str, Any] = MappingProxyType({}),
+    workers: int = 1,
 ) -> Gateway:
     """Newest clients: Produce 13 and Fetch 13 and later carry topic ids, nothing is spliced."""
     return Gateway(
-        "gateway-ids", "gateway, topic ids", Versions(), compiled=compiled, security=security
+        "gateway-ids",
+        "gateway, topic ids",
+        Versions(),
+        compiled=compiled,
+        security=security,
+        workers=workers,
     )
 
 

@@ -34,3 +34,12 @@ def test_topics_are_in_the_namespaces_there_are() -> None:
     held = Counter(name.namespace for entry in topics(500, 50) for name in entry.names)
     assert set(held) == paths
     assert list(topics(500, 50)) == list(topics(500, 50))
+
+
+def test_a_million_namespaces_begin_with_the_ten_thousand() -> None:
+    paths = [namespace.path for namespace in namespaces(NAMESPACES + 1_000)]
+    assert paths[:NAMESPACES] == [namespace.path for namespace in namespaces()]
+    known = set(paths)
+    assert len(known) == len(paths) == NAMESPACES + 1_000
+    assert all(known >= set(parents(path)) for path in paths)
+    assert sum(1 for _ in namespaces(2_000_000)) == 1_000_000

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench import many_topics
 from bench.client import Client, parse_response
 from bench.entities import entity, request_frame
 from bench.many_topics import Differs, ManyTopics
@@ -62,3 +63,23 @@ def test_responses_differ_as_is_said(relay: ManyTopics) -> None:
         names = [topics(client)[-1].name for _ in range(2)]
     assert len({before.partitions[0].leader_epoch, *epochs}) == 3
     assert len({before.name, *names}) == 3
+
+
+def test_what_is_shown_is_made_before_of_what_was_listed_last(
+    relay: ManyTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway that asks meanwhile gets what there was: it would not wait for the responses."""
+    with Client(relay.port) as client:
+        topics(client)
+        made: list[list[str]] = []
+        prepare = many_topics._prepare
+
+        def meanwhile(version: int, count: int, body: bytes) -> Any:
+            made.append([topic.name for topic in topics(client)])
+            return prepare(version, count, body)
+
+        monkeypatch.setattr(many_topics, "_prepare", meanwhile)
+        relay.show(3)
+        assert made == [["own"]]
+        assert len(topics(client)) == 4
+        assert len(made) == 1

@@ -160,6 +160,11 @@ RUN_BY = {
     "kafka-gateway catalog sign --config gateway.yaml --off": (
         "tests/commands/test_catalog_sign.py::test_everything_is_written_once_more",
     ),
+    "python -m bench.growth --sweeps connections --sizes 100 500 --seconds 2": (
+        # The command with a sweep that is a formula, and the sweep at real gateways.
+        "tests/bench/growth/test_main.py::test_numbers_may_be_chosen",
+        "tests/bench/growth/test_connections.py::test_connections_are_measured",
+    ),
     "python -m dashboards": (
         "tests/dashboards/test_json.py::test_the_command_writes_what_is_committed",
     ),
