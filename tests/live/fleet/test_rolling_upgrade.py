@@ -21,7 +21,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.paths import PROJECT_ROOT
-from devkit.waiting import wait_until
+from devkit.waiting import DeadlineError, wait_until
 from tests.live.fleet.conftest import LISTENERS, created
 from tests.live.fleet.test_killed_gateways import stopped
 from tests.live.moves import load, load_checks
@@ -119,14 +119,19 @@ def _check_first(gateway: GatewayProcess, build: Path, directory: Path) -> None:
 
 
 def _await_acknowledged(*senders: load.Sender) -> None:
-    """Wait until more records of each sender were acknowledged."""
+    """Wait until more records of each sender were acknowledged. Fails as soon as a sender does."""
     before = [len(one.sent.acknowledged) for one in senders]
+    for one, was in zip(senders, before, strict=True):
+        try:
+            wait_until(partial(_has_more, one, was + 20), f"more of {one.who}", clients.SECONDS)
+        except DeadlineError as late:
+            late.add_note(f"its last errors: {one.errors[-5:]}")
+            raise
 
-    def more() -> bool:
-        now = [len(one.sent.acknowledged) for one in senders]
-        return all(one > was + 20 for one, was in zip(now, before, strict=True))
 
-    wait_until(more, "more acknowledged records", clients.SECONDS)
+def _has_more(sender: load.Sender, most: int) -> bool:
+    sender.check()
+    return len(sender.sent.acknowledged) > most
 
 
 def _lists(servers: str, names: set[str]) -> bool:
