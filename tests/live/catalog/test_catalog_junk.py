@@ -101,7 +101,7 @@ class Story:
         self.changes += 1
         servers = self.gateway.bootstrap_servers("open")
         namespaces.alter(servers, "org:", {"retention.ms": str(30_000 + self.changes)})
-        written = int(dict(self.newest().headers)["seq"])
+        written = int(dict(self.newest().headers)["seq"] or b"0")
 
         def mended() -> bool:
             text = self.gateway.metrics()
