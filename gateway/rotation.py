@@ -18,7 +18,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-T = TypeVar("T", bound=Hashable)
+T = TypeVar("T")
 
 TENANTS_AT_ONCE: Final = 4
 BESIDE_AT_ONCE: Final = 1

@@ -20,10 +20,10 @@ def tenant_of(principal: str, host: str) -> Tenant:
     return principal, host if principal == ANONYMOUS.principal else ""
 
 
-def line_of(principal: str, host: str) -> Line:
-    """The line in which the long requests of a client with this principal and IP address wait."""
-    network = network_of(host)
-    return Line(tenant_of(principal, network), network)
+def line_of(state: ConnectionState) -> Line:
+    """The line in which the long requests of a client wait, by its principal and IP address."""
+    network = network_of(state.host)
+    return Line(tenant_of(state.identity.principal, network), network)
 
 
 class NoRoom(ConnectionRefusedError):
