@@ -57,7 +57,8 @@ class PacedTransport(asyncio.Transport):
             if data:
                 self._rest.append(memoryview(data))
                 self._size += len(data)
-        self.go_on()
+        if not self._is_next:  # else they come in the next round
+            self.go_on()
 
     def go_on(self) -> None:
         """Write what the transport has room for, up to a few parts; then the end, if there is one.

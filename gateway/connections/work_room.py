@@ -1,4 +1,4 @@
-"""The memory for long requests that are decided and forwarded, or carried out by the gateway itself.
+"""The memory for long requests that are decided and forwarded, or that the gateway carries out.
 
 While a request is worked on, its items, their answers, and what brokers return about them are
 objects that take ten to a hundred times the request's bytes; and so do the names and errors that

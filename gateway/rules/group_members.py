@@ -73,9 +73,6 @@ class Member:
     names: tuple[str, ...] = ()
     """The names that the client subscribes to."""
 
-    names_bytes: Part | None = field(default=None, compare=False, repr=False)
-    """``names`` and their bytes; None: not known yet."""
-
     pattern: str = ""
     """The client's expression; empty: there is none."""
 
@@ -96,6 +93,9 @@ class Member:
 
     elsewhere: tuple[tuple[str, ...], Hashable, tuple[str, ...]] | None = None
     """In a tree: ``names``, what they were read by, and those among them in other volumes."""
+
+    names_bytes: Part | None = field(default=None, compare=False, repr=False)
+    """``names`` and their bytes; None: not known yet."""
 
     counted: tuple[object, ...] = field(default=(), compare=False, repr=False)
     """The objects that its scope counts for it. They are held until its scope counts others."""

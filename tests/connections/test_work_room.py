@@ -166,6 +166,10 @@ async def test_one_longer_than_an_address_may_have_comes_alone(worker: Worker) -
     await eventually(lambda: all(each.written for _, each in many), "the answers")
 
 
+async def answered_by(transport: FakeTransport) -> None:
+    await eventually(lambda: transport.written, "the next answer")
+
+
 class Unreading(FakeTransport):
     """The transport of a client that reads nothing."""
 
@@ -214,7 +218,7 @@ async def test_no_answer_is_made_for_an_address_while_others_wait_for_room(
     connection.data_received(described(NAMES))
     await eventually(lambda: transport.written, "an address that has nothing waiting")
     for connection, transport in many:
-        await eventually(lambda each=transport: each.written, "the next answer")
+        await answered_by(transport)
         while transport.unread:
             transport.unread = 0
             connection.resume_writing()

@@ -103,4 +103,3 @@ def test_an_object_counts_as_long_as_anybody_has_it() -> None:
     assert (kept.total, len(kept)) == (100, 1)
     kept.remove([names, names])
     assert (kept.total, len(kept)) == (0, 0)
-
