@@ -1,8 +1,8 @@
 """Connections of one worker: what each takes, what a request costs among them, and a reconnect of
 all at once.
 
-Each size has a gateway of its own, because memory that earlier connections left free would hide what
-later ones take. The gateway runs on the last processor, broker and clients on the others.
+Each size has a gateway of its own, because memory that earlier connections left free would hide
+what later ones take. The gateway runs on the last processor, broker and clients on the others.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ _BROKER: Final = 1
 
 
 def measure(plan: Plan, say: Say) -> Sweep:
-    """Measure every size that the limit of open files allows. Raises GeneratorError, AnswerError, or
-    what a broker and a gateway raise."""
+    """Measure every size that the limit of open files allows. Raises GeneratorError, AnswerError,
+    or what a broker and a gateway raise."""
     notes: list[str] = []
     most = allow_open_files(max(plan.sizes) * DESCRIPTORS_A_CLIENT + _SPARE)
     sizes = possible(plan.sizes, (most - _SPARE) // DESCRIPTORS_A_CLIENT)
     if sizes != list(plan.sizes):
         notes.append(
             f"The limit of open files (`ulimit -Hn`) is {most:,} here, and a worker needs"
-            f" {DESCRIPTORS_A_CLIENT} for each connection: {sizes[-1]:,} is the most that was tried."
+            f" {DESCRIPTORS_A_CLIENT} for each connection: {sizes[-1]:,} were tried at most."
         )
         say(notes[-1])
     measured: dict[int, Values] = {}
