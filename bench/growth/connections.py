@@ -27,7 +27,7 @@ from bench.crowd import Crowd
 from bench.growth.curves import APART, Figure, Kind, Sweep, Values, curves
 from bench.growth.plan import Plan, Say, climb
 from bench.subject import BROKER_SETTINGS, Subject, prepare_small
-from bench.targets.gateway import gateway_with_topic_ids
+from bench.targets.gateway import gateway_with_topic_ids, install
 from bench.usage import cpu_seconds, resident_kib
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
@@ -44,6 +44,10 @@ _LONGEST: Final = Figure("all at once: the longest wait", "s", Kind.TOTAL)
 FIGURES: Final = (_REQUEST, _MEMORY, _CHANGE, _OPENING, _ACCEPTED, _ALL_SERVED, _LONGEST)
 
 LOAD: Final = "small produce"
+
+_BROKER_SETTINGS: Final = {**BROKER_SETTINGS, "socket.listen.backlog.size": "4096"}
+"""The broker's queue of new connections has room for 50 by default: of 100 at once some would wait
+for a second, at the broker alone as behind the gateway."""
 
 _UNDER_WAY: Final = 64
 """Connections that open, and requests without a response, at a time where not all are at once."""
@@ -80,9 +84,10 @@ def measure(plan: Plan, say: Say) -> Sweep:
         )
         say(notes[-1])
     measured: dict[int, Values] = {}
+    install(compiled=plan.compiled)  # on every processor, and not in the time of a size
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-bench-")))
-        broker = KafkaCluster(overrides=BROKER_SETTINGS, heap="1g", quick_start=False)
+        broker = KafkaCluster(overrides=_BROKER_SETTINGS, heap="1g", quick_start=False)
         stack.enter_context(broker)
         cores = Cores.of_this_machine()
         stack.callback(place, [os.getpid()], cores.all)

@@ -85,7 +85,7 @@ async def _point(size: int, seconds: float) -> Values:
     for figure, version in ((_BY_NAME, 12), (_BY_ID, 15)):
         load = Fetches(*fetches(version, size), size)
         await load.prepare()
-        taken = []
+        taken: list[float] = []
         end = time.monotonic() + seconds
         while len(taken) < LEAST or time.monotonic() < end:
             taken.append(await load.seconds())
