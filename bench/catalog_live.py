@@ -94,9 +94,7 @@ def start(brokers: str, overrides: Mapping[str, Any] | None = None) -> Started:
         return Started(seconds, worker.memory_info().rss)
 
 
-async def fill(
-    brokers: str, population: Sequence[Change], changes: Sequence[Change]
-) -> float:
+async def fill(brokers: str, population: Sequence[Change], changes: Sequence[Change]) -> float:
     """Write the catalog, and then some changes, one after the other; returns the median of the
     seconds until one of those is read back. Raises CatalogUnavailable."""
     async with _catalog(brokers) as catalog:

@@ -190,9 +190,7 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _path(
-    plane: _Plane, series: Mapping[int, float], color: str, *, dashed: bool = False
-) -> str:
+def _path(plane: _Plane, series: Mapping[int, float], color: str, *, dashed: bool = False) -> str:
     points = " ".join(f"{plane.x(s):.1f},{plane.y(v):.1f}" for s, v in series.items())
     dashes = ' stroke-dasharray="6 4"' if dashed else ""
     return f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"{dashes}/>'

@@ -154,7 +154,9 @@ class Load:
             broker.written = client.written = b""
         connection.session.take_flows()
         spent = time.process_time_ns() - began
-        assert count_frames(forwarded) == count_frames(answered) == self._count, "not every request passed"
+        assert count_frames(forwarded) == count_frames(answered) == self._count, (
+            "not every request passed"
+        )
         return spent / 1_000 / (self._times * self._count)
 
 

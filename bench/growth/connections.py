@@ -1,8 +1,8 @@
 """Connections of one worker: what each takes, what a request costs among them, and a reconnect of
 all at once.
 
-Each size has a gateway of its own, because memory that earlier connections left free would hide what
-later ones take. The gateway runs on the last processor, broker and clients on the others.
+Each size has a gateway of its own, because memory that earlier connections left free would hide
+what later ones take. The gateway runs on the last processor, broker and clients on the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.crowd import Crowd
 from bench.growth.curves import APART, Figure, Kind, Sweep, Values, curves
 from bench.growth.plan import Plan, Say, climb
 from bench.subject import BROKER_SETTINGS, Subject, prepare_small
-from bench.targets.gateway import gateway_with_topic_ids
+from bench.targets.gateway import gateway_with_topic_ids, install
 from bench.usage import cpu_seconds, resident_kib
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
@@ -44,6 +44,10 @@ _LONGEST: Final = Figure("all at once: the longest wait", "s", Kind.TOTAL)
 FIGURES: Final = (_REQUEST, _MEMORY, _CHANGE, _OPENING, _ACCEPTED, _ALL_SERVED, _LONGEST)
 
 LOAD: Final = "small produce"
+
+_BROKER_SETTINGS: Final = {**BROKER_SETTINGS, "socket.listen.backlog.size": "4096"}
+"""The broker's queue of new connections has room for 50 by default: of 100 at once some would wait
+for a second, at the broker alone as behind the gateway."""
 
 _UNDER_WAY: Final = 64
 """Connections that open, and requests without a response, at a time where not all are at once."""
@@ -68,21 +72,22 @@ _BROKER: Final = 1
 
 
 def measure(plan: Plan, say: Say) -> Sweep:
-    """Measure every size that the limit of open files allows. Raises GeneratorError, AnswerError, or
-    what a broker and a gateway raise."""
+    """Measure every size that the limit of open files allows. Raises GeneratorError, AnswerError,
+    or what a broker and a gateway raise."""
     notes: list[str] = []
     most = allow_open_files(max(plan.sizes) * DESCRIPTORS_A_CLIENT + _SPARE)
     sizes = possible(plan.sizes, (most - _SPARE) // DESCRIPTORS_A_CLIENT)
     if sizes != list(plan.sizes):
         notes.append(
             f"The limit of open files (`ulimit -Hn`) is {most:,} here, and a worker needs"
-            f" {DESCRIPTORS_A_CLIENT} for each connection: {sizes[-1]:,} is the most that was tried."
+            f" {DESCRIPTORS_A_CLIENT} for each connection: {sizes[-1]:,} were tried at most."
         )
         say(notes[-1])
     measured: dict[int, Values] = {}
+    install(compiled=plan.compiled)  # on every processor, and not in the time of a size
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-bench-")))
-        broker = KafkaCluster(overrides=BROKER_SETTINGS, heap="1g", quick_start=False)
+        broker = KafkaCluster(overrides=_BROKER_SETTINGS, heap="1g", quick_start=False)
         stack.enter_context(broker)
         cores = Cores.of_this_machine()
         stack.callback(place, [os.getpid()], cores.all)

@@ -22,8 +22,8 @@ class Plan:
 
     - ``sizes``: rising.
     - ``seconds``: for a load, and for what is repeated, at each size.
-    - ``limit``: the seconds that a size may take altogether: it is left out if the sizes before show
-      that it would take longer.
+    - ``limit``: the seconds that a size may take altogether: it is left out if the sizes before
+      show that it would take longer.
     - ``compiled``: gateways that serve loads run the compiled form, as pip installs it.
     """
 
@@ -71,7 +71,7 @@ def repeated(
 ) -> list[Value]:
     """What ``measure`` returns, called until ``seconds`` are over, and :data:`LEAST` times at
     least."""
-    found = []
+    found: list[Value] = []
     end = now() + seconds
     while len(found) < LEAST or now() < end:
         found.append(measure())

@@ -21,7 +21,7 @@ from bench.growth.connections import LOAD
 from bench.growth.curves import Figure, Kind, Sweep, Values, curves
 from bench.growth.plan import Plan, Say, climb
 from bench.subject import BROKER_SETTINGS, Subject, prepare_small
-from bench.targets.gateway import gateway_with_topic_ids
+from bench.targets.gateway import gateway_with_topic_ids, install
 from bench.usage import cpu_seconds, resident_kib
 from devkit.broker import KafkaCluster
 
@@ -44,6 +44,7 @@ def measure(plan: Plan, say: Say) -> Sweep:
     """Measure. Raises GeneratorError, or what a broker and a gateway raise."""
     notes: list[str] = []
     measured: dict[int, Values] = {}
+    install(compiled=plan.compiled)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-bench-")))
         broker = KafkaCluster(overrides=BROKER_SETTINGS, heap="1g", quick_start=False)

@@ -4,6 +4,7 @@ authorizer on."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,15 @@ _MOUNT, _IDLE_MOUNT = "la:tracking", "ny:tracking"
 
 _ACLS_ON = {"authorization": {"allow.everyone.if.no.acl.found": True}}
 """Every name is asked about, as where there are ACLs; what they cost to look up: bench/acls.py."""
+
+
+def install(*, compiled: bool) -> Path:
+    """The ``kafka-gateway`` of a form, installed now if it is missing, which takes minutes if it is
+    compiled. Raises TargetError."""
+    try:
+        return installed_command("compiled" if compiled else "pure")
+    except (CompileError, InstallError, WheelError) as error:
+        raise TargetError(str(error)) from error
 
 
 class Gateway(Target):
@@ -53,9 +63,9 @@ class Gateway(Target):
 
     def start(self, broker: str) -> None:
         """Start it, and wait until it is ready."""
+        command = install(compiled=self._compiled)
         try:
             clusters = self._clusters(broker)
-            command = installed_command("compiled" if self._compiled else "pure")
             self._process = GatewayProcess(
                 clusters,
                 [self._listener],
@@ -66,7 +76,7 @@ class Gateway(Target):
                 environment={"PYTHONPATH": ""},
             )
             self._process.start()
-        except (CompileError, GatewayError, InstallError, WheelError) as error:
+        except GatewayError as error:
             raise TargetError(str(error)) from error
 
     def _clusters(self, broker: str) -> str | list[MountedCluster]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from bench import catalog_live
 from bench.growth import catalog
 from bench.growth.catalog import ACLS, NAMESPACES, measure_acls, measure_namespaces
 from bench.growth.curves import Sweep
 from bench.growth.plan import Plan
+
 
 def values(sweep: Sweep) -> dict[str, dict[int, float]]:
     return {curve.figure.title: dict(curve.values) for curve in sweep.curves}
@@ -31,7 +33,7 @@ def test_acls_are_measured_and_a_start_that_would_fail_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As if the second catalog took longer to read than a worker waits."""
-    real = catalog.read
+    real = catalog_live.read
     sizes = iter([3_000, 4_000])
 
     async def read(brokers: str) -> float:

@@ -91,9 +91,7 @@ def test_only_what_is_recorded_changes_the_page(sweeps: Path) -> None:
     assert "| a start" in sweeps.read_text()
 
 
-def test_sweeps_before_a_failure_are_kept(
-    sweeps: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sweeps_before_a_failure_are_kept(sweeps: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert growth.main(["--record"]) == 1
     assert "bench-growth: port 1: refused" in capsys.readouterr().err
     assert "| a start" in sweeps.read_text()

@@ -45,8 +45,8 @@ def test_sizes_beyond_the_limit_are_left_out_and_named() -> None:
     found, notes = climbed([1_000, 10_000, 100_000, 200_000], 60.0, lambda size: size / 1_000)
     assert found == [1_000, 10_000]
     assert notes == [
-        "100,000 and 200,000 topics were left out: 100,000 would have taken some 100 s, and 60 s are"
-        " the limit of a size."
+        "100,000 and 200,000 topics were left out: 100,000 would have taken some 100 s, and 60 s"
+        " are the limit of a size."
     ]
 
 
