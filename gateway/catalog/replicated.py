@@ -295,8 +295,8 @@ class Mender:
             written = mending(self._reader.damage, snapshot)
             return written
 
-        # A change takes the writer's id from whoever has it. A key that nobody may write again stays
-        # damaged, and would cost a change each second in each process.
+        # A change takes the writer's id from whoever has it. A key that nobody may write again
+        # stays damaged, and would cost a change each second in each process.
         while mending(self._reader.damage, self._reader.snapshot):
             await self._change(decide)
             if not written:
