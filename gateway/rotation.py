@@ -63,6 +63,10 @@ class Rotation(Generic[T]):
                 order.setdefault(key, OrderedDict())[line] = None
         waiting[item] = None
 
+    def number_in(self, line: Line) -> int:
+        """The number of items that wait in a line."""
+        return len(self._lines.get(line, ()))
+
     def discard(self, line: Line, item: T) -> None:
         """Take an item out of a line; does nothing if it is not there."""
         waiting = self._lines.get(line)

@@ -79,7 +79,8 @@ class ConnectionState:
       began, in seconds of the monotonic clock.
     - ``ask_broker``: sends a request of the gateway's own while the client's wait; None: no broker
       connection belongs to this client alone.
-    - ``heard``: members of KIP-848 groups that the connection has heard of.
+    - ``heard``: hashes of the members of KIP-848 groups that the connection has heard of, whose
+      ids may have thousands of bytes.
     - ``left_out``: member of a KIP-848 group -> the shadows that were left out of its assignment,
       because nothing could be said of their topics yet.
     - ``tree``: the other volumes; None without a tree, and for a client confined to its volume.
@@ -146,7 +147,7 @@ class ConnectionState:
         self.share_sessions: dict[ShareSessionKey, ShareSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
         self.protocol_types: dict[tuple[str, str], tuple[str, str]] | None = None
-        self.heard: set[MemberKey] | None = None
+        self.heard: set[int] | None = None
         self.left_out: dict[MemberKey, frozenset[bytes]] | None = None
         self.sought: dict[tuple[int, str], float] | None = None
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None

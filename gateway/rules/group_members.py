@@ -22,7 +22,7 @@ from gateway.rules.kept_parts import (
     bytes_of_names,
     bytes_of_reached,
 )
-from protocol.pausing import paced
+from protocol.pausing import in_order, paced
 
 MAX_MEMBERS: Final = 10_000
 MAX_BYTES_KEPT: Final = 32 * 1024 * 1024
@@ -333,9 +333,9 @@ class GroupMembers:
             wanted = set(member.names)
             if member.pattern:
                 wanted.update(self.matching(scope, member.pattern, names))
-            ordered = tuple(sorted(wanted))
+            ordered = tuple(in_order(wanted))
             reached = {flat: each for each in paced(ordered) if (flat := reach(each)) is not None}
-            reaching = tuple(sorted(set(reached.values())))
+            reaching = tuple(in_order({*paced(reached.values())}))
             reached_bytes = bytes_of_reached(reached)
             all_names = bytes_of_names(member.names) + bytes_of_names(ordered)
             known = Subscription(

@@ -36,7 +36,6 @@ from gateway.rules.group_members import (
     Member,
     MemberKey,
     Reach,
-    is_long,
 )
 from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
 from gateway.rules.shadows import is_shadow
@@ -90,7 +89,7 @@ class RegexSubscriptions:
         reach: Reach = str.encode,
         meaning: Hashable = None,
         is_elsewhere: Callable[[str], bool] | None = None,
-        heard: set[MemberKey] | None = None,
+        heard: set[int] | None = None,
         has_regex: bool = True,
         is_unread: Callable[[str], bool] | None = None,
     ) -> Forward | Denied | Unheard:
@@ -105,11 +104,11 @@ class RegexSubscriptions:
         different scopes are different members. While ``meaning`` is the same, names reach the same
         topics, so an evaluation for one heartbeat serves the next (None: no evaluation may be
         reused), except names that are ``elsewhere``, in another volume. ``heard`` holds the
-        members that this connection has heard of, because a member may have changed its
-        subscription on another connection (None: brokers cannot be queried). ``is_unread``: nothing
-        can be said yet of a name in another volume. A member keeps the shadow that it has for such
-        a name, and a broker is queried for it, because a subscription without the name would give
-        the member's partitions away.
+        hashes of the members that this connection has heard of, because a member may have changed
+        its subscription on another connection (None: brokers cannot be queried). ``is_unread``:
+        nothing can be said yet of a name in another volume. A member keeps the shadow that it has
+        for such a name, and a broker is queried for it, because a subscription without the name
+        would give the member's partitions away.
         Raises ProtocolError.
         """
         key = (scope, request.group_id, request.member_id)
@@ -190,7 +189,7 @@ class RegexSubscriptions:
         self,
         key: MemberKey,
         request: Any,
-        heard: set[MemberKey] | None,
+        heard: set[int] | None,
         *,
         has_regex: bool,
         unread: bool,
@@ -217,7 +216,7 @@ class RegexSubscriptions:
             if must_query and not self._members.is_fenced(key):
                 return None
             hear(heard, key)
-        elif heard is not None and has_regex and (key not in heard or known is None):
+        elif heard is not None and has_regex and (hash(key) not in heard or known is None):
             return None  # not heard of here, or forgotten since, because others needed the room
         known = self._known(key, request)
         if known is not None:
@@ -229,7 +228,7 @@ class RegexSubscriptions:
         why = "The subscription of this member is not known here; it must join again."
         return Denied(FENCED_MEMBER_EPOCH, why, "request")
 
-    def on_response(self, sent: Sent, response: Any, heard: set[MemberKey] | None = None) -> None:
+    def on_response(self, sent: Sent, response: Any, heard: set[int] | None = None) -> None:
         """Learn from the broker's response to a forwarded heartbeat. If the broker has no such
         member, or group, this connection has not ``heard`` of the member any more: the broker
         decides its next heartbeat, too."""
@@ -237,7 +236,7 @@ class RegexSubscriptions:
         if code in MEMBERSHIP_ENDED:
             self._members.forget(sent.member)
         if heard is not None and (code in MEMBERSHIP_ENDED or code == GROUP_ID_NOT_FOUND):
-            heard.discard(sent.member)
+            heard.discard(hash(sent.member))
         if code:
             return
         scope, group_id, member_id = sent.member
@@ -356,12 +355,12 @@ def _reached_elsewhere(
     return tuple(map(reach, paced(known[2])))
 
 
-def hear(heard: set[MemberKey] | None, key: MemberKey) -> None:
+def hear(heard: set[int] | None, key: MemberKey) -> None:
     """Note that a connection has heard of a member; if there are too many, all are forgotten."""
     if heard is not None:
-        if len(heard) >= MAX_HEARD or is_long(key):
+        if len(heard) >= MAX_HEARD:
             heard.clear()
-        heard.add(key)
+        heard.add(hash(key))
 
 
 def _is_complete(request: Any) -> bool:

@@ -33,6 +33,7 @@ from gateway.telemetry.series import (
     OF_CLIENT,
     OTHER_TYPE,
     OWN_LABELS,
+    TOO_MANY,
     Gathered,
     Labels,
 )
@@ -44,6 +45,10 @@ _EVERYTHING: Final = ("", "*")
 
 _EVERY: Final = 16
 """Points between two pause points: some 0.2 ms."""
+
+_POINTS_OF_A_SERIES: Final = 2
+"""Points that are read for each series that may be kept, because one that is not kept takes as long
+as one that is. Clients send one of each."""
 
 _LEAST: Final = 2
 """The bytes of the shortest message within another: its tag, and its length of 0."""
@@ -163,12 +168,18 @@ def _add(metric: Metric, is_requested: Callable[[str], bool], found: Gathered) -
         return
     if not points:
         return
-    if len(metric.name) > MAX_NAME:
+    if found.points >= found.most * _POINTS_OF_A_SERIES:
+        found.dropped[TOO_MANY] += len(points)
+    elif len(metric.name) > MAX_NAME:
         found.dropped[NAME] += len(points)
     elif not is_requested(metric.name):
         found.dropped[NOT_REQUESTED] += len(points)
     else:
-        for point in paced(points, _EVERY):
+        left = found.most * _POINTS_OF_A_SERIES - found.points
+        found.points += len(points)
+        if len(points) > left:
+            found.dropped[TOO_MANY] += len(points) - left
+        for point in paced(islice(points, left), _EVERY):
             _add_point(metric.name, point, found, monotonic=monotonic)
 
 

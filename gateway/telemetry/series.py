@@ -78,6 +78,8 @@ class Gathered:
     of_client: dict[str, str] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
     count: int = 0
+    points: int = 0
+    """Points that were read, or left out because they are too many."""
 
     def add(self, name: str, labels: Labels, value: float, *, monotonic_sum: bool) -> None:
         """Add a point; of two points of one series the later one counts."""

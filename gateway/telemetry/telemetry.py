@@ -13,7 +13,9 @@ from typing import Final, TypeAlias
 
 from gateway.client_metrics import Client, Requested
 from gateway.counts import DEFAULT_NAMESPACE, MAX_CLIENT_LABEL, Row
-from gateway.error_codes import NONE
+from gateway.error_codes import NONE, THROTTLING_QUOTA_EXCEEDED
+from gateway.peers import network_of
+from gateway.rotation import Line, Side
 from gateway.telemetry.instances import InstanceKey, Instances, Push
 from gateway.telemetry.series import Gathered
 from gateway.telemetry.store import INTERVALS, Kept, Store
@@ -26,6 +28,11 @@ MAX_SERIES: Final = 1_000
 READ_AT_ONCE: Final = 1
 """Pushes that are unpacked and read together. 320 bytes can unpack to 13 MiB of objects; a push
 that waits holds its bytes alone."""
+
+MOST_WAITING: Final = 128
+"""Pushes of a tenant at an address that wait for being read. A further one is throttled, as at a
+broker one that comes too early, because the requests behind a push on its connection wait with
+it."""
 
 LOOK_SECONDS: Final = 5.0
 """Seconds between two looks for clients that are silent."""
@@ -62,7 +69,7 @@ class Telemetry:
         self._instances = Instances()
         self._reader: _Reader | None = None
         self._looked_at = now()
-        self._reading = asyncio.Semaphore(READ_AT_ONCE)
+        self._reading = Side(READ_AT_ONCE)
         self.store = Store(max_clients, now)
 
     def get(self, key: InstanceKey, requested: Requested) -> int:
@@ -80,8 +87,11 @@ class Telemetry:
         code = self.check(key, requested, push)
         if code:
             return code
+        line = Line(key.owner, network_of(pusher.client.source_address))
+        if metrics and self._reading.waiting.number_in(line) >= MOST_WAITING:
+            return THROTTLING_QUOTA_EXCEEDED
         try:
-            kept = await self._read(pusher, requested, push, metrics) if metrics else None
+            kept = await self._read(line, pusher, requested, push, metrics) if metrics else None
         except Unreadable as error:
             self._instances.failed(key, error.code)
             return error.code
@@ -103,9 +113,14 @@ class Telemetry:
             self.store.expire(now)
         return self.store.take_rows()
 
-    async def _read(self, pusher: Pusher, requested: Requested, push: Push, metrics: bytes) -> Kept:
-        async with self._reading:
+    async def _read(
+        self, line: Line, pusher: Pusher, requested: Requested, push: Push, metrics: bytes
+    ) -> Kept:
+        await self._reading.take_place(line)
+        try:
             return await self._kept(pusher, requested, push, metrics)
+        finally:
+            self._reading.give_place_back(line)
 
     async def _kept(self, pusher: Pusher, requested: Requested, push: Push, metrics: bytes) -> Kept:
         """What is kept of a push. Raises Unreadable."""

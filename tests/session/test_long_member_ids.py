@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Any
+
+import pytest
 
 from tests.session.pair import Pair
 from tests.session.test_heartbeat import ask, reject
 
 NOT_COORDINATOR = 16
 MAX_KEPT = 4 * 1024 * 1024
+MAX_HEARD = 256 * 1024
 
 
 def kept(pair: Pair) -> int:
-    return sum(len(group) + len(member) for _, group, member in pair.session.state.heard or ())
+    heard = pair.session.state.heard
+    assert heard
+    return getsizeof(heard) + sum(map(getsizeof, heard))
 
 
-def test_members_that_were_rejected_take_little_memory() -> None:
+@pytest.mark.parametrize("length", [470, 32_000])
+def test_members_that_were_rejected_take_little_memory(length: int) -> None:
     async def nobody(*_: Any) -> Any:
         raise AssertionError
 
     pair = Pair(topics=["team-a..orders"])
     pair.session.state.ask_broker = nobody
     names = ("team-a:orders",)
-    for number in range(200):
-        ids = {"group_id": "g" * 32_000 + str(number), "member_id": "m" * 32_000 + str(number)}
+    for number in range(1_000 if length < 1_000 else 200):
+        ids = {"group_id": f"{'g' * length}{number}", "member_id": f"{'m' * length}{number}"}
         ask(pair, 0, None, subscribed_topic_names=names, **ids)
         reject(pair, NOT_COORDINATOR)
-    assert kept(pair) < MAX_KEPT
+    assert kept(pair) < MAX_HEARD
 
 
 def test_members_that_were_fenced_take_little_memory() -> None:

@@ -24,6 +24,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 
 from gateway.slices import Slices
+from gateway.telemetry import otlp
 from gateway.telemetry.limits import (
     MAX_ATTRIBUTES,
     MAX_BYTES,
@@ -221,6 +222,18 @@ def test_bytes_hold_no_more_messages_than_are_counted(payload: bytes) -> None:
     except Unreadable:
         return  # a group
     assert count >= messages_in(data)
+
+
+@given(st.lists(st.integers(0, 8), max_size=8), st.integers(1, 5))
+def test_points_are_read_up_to_twice_the_series(sizes: list[int], most: int) -> None:
+    """Further ones are counted, and cost nothing."""
+    metrics = [gauge("g", *[point(1.0, a=str(number)) for number in range(n)]) for n in sizes]
+    read = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(otlp, "_add_point", lambda *_, **__: read.append(1))
+        found = gathered(pushed(*metrics), ALL, most)
+    assert len(read) == min(sum(sizes), 2 * most)
+    assert found.dropped["series"] == sum(sizes) - len(read)
 
 
 def test_a_push_of_too_many_messages_is_an_invalid_record() -> None:

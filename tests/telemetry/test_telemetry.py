@@ -6,14 +6,17 @@ import asyncio
 import gzip
 import subprocess
 import sys
+from collections.abc import Awaitable
+from dataclasses import replace
 
 import pytest
 
 from gateway.client_metrics import Client, Requested
+from gateway.error_codes import THROTTLING_QUOTA_EXCEEDED
 from gateway.telemetry.instances import ACCEPTED, InstanceKey, Owner, Push
 from gateway.telemetry.series import read
 from gateway.telemetry.store import Kept
-from gateway.telemetry.telemetry import Pusher, Telemetry
+from gateway.telemetry.telemetry import MOST_WAITING, Pusher, Telemetry
 from gateway.telemetry.told import ClientTold
 from tests.telemetry.packed import as_lz4, as_snappy, as_zstd
 from tests.telemetry.payloads import attributes, gauge, point, pushed
@@ -95,6 +98,35 @@ def test_pushes_are_read_one_after_the_other() -> None:
     assert len(telemetry.store) == 20
 
 
+def test_pushes_of_a_tenant_do_not_hold_up_those_of_others() -> None:
+    telemetry = Telemetry(now=Clock())
+    work, order = telemetry._kept, list[str]()
+
+    async def noted(pusher: Pusher, requested: Requested, push: Push, metrics: bytes) -> Kept:
+        order.append(pusher.key.owner.principal)
+        await asyncio.sleep(0)
+        return await work(pusher, requested, push, metrics)
+
+    telemetry._kept = noted  # type: ignore[method-assign]
+
+    def one(owner: Owner, number: int) -> Awaitable[int]:
+        key = InstanceKey(owner, number.to_bytes(16))
+        sent = replace(pusher(owner), key=key)
+        return telemetry.take(sent, EVERY_SECOND, Push(7, 0, 9, False), METRICS)
+
+    async def flood() -> list[int]:
+        many = [one(OWNER, number) for number in range(2, 302)]
+        other = OWNER._replace(principal="User:bob", home="team-b")
+        return await asyncio.gather(*many, one(other, 2))
+
+    codes = asyncio.run(flood())
+    assert codes[: 1 + MOST_WAITING] == [0] * (1 + MOST_WAITING)
+    assert {*codes[1 + MOST_WAITING : 300]} == {THROTTLING_QUOTA_EXCEEDED}
+    assert codes[300] == 0
+    assert order.index("User:bob") <= 2
+    assert not telemetry._reading.waiting, "who is gone has no line"
+
+
 def test_a_push_takes_the_place_of_the_one_before() -> None:
     clock = Clock()
     telemetry = Telemetry(now=clock)
@@ -174,8 +206,9 @@ LOADED = """
 import asyncio, sys
 from gateway.processes import worker
 from gateway.client_metrics import Client, Requested
+from gateway.error_codes import THROTTLING_QUOTA_EXCEEDED
 from gateway.telemetry.instances import InstanceKey, Owner, Push
-from gateway.telemetry.telemetry import Pusher, Telemetry
+from gateway.telemetry.telemetry import MOST_WAITING, Pusher, Telemetry
 telemetry = Telemetry()
 key = InstanceKey(Owner("", "", "", ""), bytes(range(16)))
 pusher = Pusher(key, Client(key.instance_id, "", "", "", "", 0), "")
@@ -191,8 +224,9 @@ print(code, [name for name in heavy if name in sys.modules])
 AT_ONCE = """
 import asyncio
 from gateway.client_metrics import Client, Requested
+from gateway.error_codes import THROTTLING_QUOTA_EXCEEDED
 from gateway.telemetry.instances import InstanceKey, Owner, Push
-from gateway.telemetry.telemetry import Pusher, Telemetry
+from gateway.telemetry.telemetry import MOST_WAITING, Pusher, Telemetry
 telemetry = Telemetry()
 wanted = Requested(("*",), 1_000, 7)
 

@@ -26,7 +26,7 @@ from gateway.exchanges.descriptions import DESCRIBE, DESCRIBE_VERSION
 from gateway.exchanges.exchange import Forward, Prepare
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Shadows
-from gateway.rules.group_members import Member, MemberKey
+from gateway.rules.group_members import Member
 from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Unheard, Unknown
 from gateway.rules.regex_subscriptions import hear
@@ -48,7 +48,7 @@ _SAID_BY_THE_BROKER: Final = frozenset(
 """Errors of a description after which the heartbeat is forwarded: its broker returns the same."""
 
 
-def heard(state: ConnectionState) -> set[MemberKey] | None:
+def heard(state: ConnectionState) -> set[int] | None:
     """The members that this connection has heard of; None: its broker cannot be queried."""
     if state.ask_broker is None or state.source.listener in state.worker.pass_through:
         return None

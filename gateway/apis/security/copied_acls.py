@@ -14,7 +14,6 @@ accidents, and allows nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -27,13 +26,11 @@ from gateway.names import InvalidName
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.pausing import paced
 
 Change = Callable[[Access, int, bytes], Awaitable[Answered]]
 
 _ROLES: Final = (b"|replication-source-admin", b"|replication-target-admin")
-
-_LONG: Final = 64 * 1024
-"""Bytes: a longer response is parsed in a thread."""
 
 
 def copies_acls(client_id: bytes | None) -> bool:
@@ -46,12 +43,8 @@ def describing_none_of_namespaces(describe: Change) -> Change:
 
     async def change(access: Access, version: int, body: bytes) -> Answered:
         answered = await describe(access, version, body)
-        left = _without_namespaces
-        if len(answered.body) > _LONG:
-            return Answered(
-                await asyncio.to_thread(left, access.view, version, answered.body), answered.denied
-            )
-        return Answered(left(access.view, version, answered.body), answered.denied)
+        left = _without_namespaces(access.view, version, answered.body)
+        return Answered(left, answered.denied)
 
     return change
 
@@ -60,7 +53,7 @@ def _without_namespaces(view: View, version: int, body: bytes) -> bytes:
     response = messages.parse("DescribeAclsResponse", version, body)
     kept = tuple(
         one
-        for one in response.resources
+        for one in paced(response.resources)
         if not _is_namespace(view, one.resource_type, one.pattern_type, one.resource_name)
     )
     return messages.write(messages.changed(response, {"resources": kept}))

@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.acl_model import PatternType, ResourceType
-from gateway.apis.security import acl_requests as module
+from gateway.apis.security import acl_messages
 from gateway.views.access import Access
-from protocol import pausing
 from tests.changes.acl_requests import access, describe, filtering, put
 from tests.changes.fakes import FakeGateway, World
 
@@ -113,8 +112,7 @@ async def test_the_newest_state(world: World, gateway: FakeGateway) -> None:
 
 
 async def test_many(world: World, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_AT_ONCE", 3)
-    monkeypatch.setattr(pausing, "MANY", 3)  # ACLs that are sorted in one go
+    monkeypatch.setattr(acl_messages, "_SORTED_AT_ONCE", 3)
     more = [f"ALLOW READ User:{n} TOPIC:LITERAL:org:many{n % 7}" for n in range(50)]
     put(world, *more)
     assert await describe(gateway, access(gateway)) == {*ACLS, *more}
