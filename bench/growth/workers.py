@@ -7,6 +7,7 @@ workers here; the CPU of a request says whether workers get in each other's way.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,6 +37,9 @@ _CONNECTIONS: Final = 64
 """So many that each worker has about as many: the kernel spreads them by their ports."""
 
 _DEPTH: Final = 4
+_SETTLE: Final = 2.0
+"""Seconds after which the connections of former clients are closed at the broker, too."""
+
 _PILOT: Final = 5_000
 """Requests that show how many the seconds of the plan are."""
 
@@ -52,9 +56,10 @@ def measure(plan: Plan, say: Say) -> Sweep:
         for size in climb(plan, "workers", notes, say):
             with gateway_with_topic_ids(compiled=plan.compiled, workers=size) as target:
                 target.start(broker.bootstrap_servers)
+                values = _point(prepare_small(target, directory), plan)
+                time.sleep(_SETTLE)
                 own = _broker_connections(target.processes(), port_of(broker.bootstrap_servers))
-                subject = prepare_small(target, directory)
-                measured[size] = {_OWN.title: own / size, **_point(subject, plan)}
+                measured[size] = {_OWN.title: own / size, **values}
     return Sweep("workers", "workers", curves(FIGURES, measured), notes)
 
 
