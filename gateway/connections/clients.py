@@ -362,7 +362,7 @@ class Clients:
         try:
             if tells:
                 await collected.caught_up(host)
-            await room.enter(connection, exchange.size)
+            await room.enter(connection, line_of(session.state).tenant, exchange.size)
             if tells:  # others may have come while it waited for room
                 await collected.caught_up(host)
             body = await self.perform(session, work)

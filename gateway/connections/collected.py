@@ -71,12 +71,12 @@ class Room:
     """The room of one response, from its first bytes until its client has taken it. ``since``: when
     it was given (seconds), None while it waits. ``whole``: the response has arrived."""
 
-    __slots__ = ("_rooms", "connection", "network", "since", "size", "whole")
+    __slots__ = ("_rooms", "connection", "sharer", "since", "size", "whole")
 
     def __init__(self, rooms: CollectedBytes, connection: Collecting, size: int) -> None:
         self._rooms = rooms
         self.connection = connection
-        self.network = network_of(connection.host)
+        self.sharer = network_of(connection.host)
         self.size = size
         self.since: float | None = None
         self.whole = False

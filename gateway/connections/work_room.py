@@ -13,37 +13,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.connections.shares import Shares
-from gateway.peers import network_of
 
 FEW_BYTES: Final = 4 * 1024
 """Bytes of a request that needs no room."""
 
 CARRIED_OUT: Final = 2 * 1024 * 1024
 """Bytes of the requests of a listener that the gateway carries out at a time, in each worker; half
-of them of one address. Their brokers may take half a minute."""
+of them of one tenant. Their brokers may take half a minute."""
 
 DECIDED: Final = 8 * 1024 * 1024
 """The same, of requests that are decided, and then forwarded until they are answered."""
 
 
-class Sender(Hashable, Protocol):
-    """A connection: ``connection.Connection``. Tests fill it in, because room is tested without
-    sessions."""
-
-    @property
-    def host(self) -> str: ...
-
-
 class _Request:
     """A request of ``size`` bytes; ``turn`` is done when there is room for it."""
 
-    __slots__ = ("network", "size", "turn")
+    __slots__ = ("sharer", "size", "turn")
 
-    def __init__(self, network: str, size: int) -> None:
-        self.network = network
+    def __init__(self, tenant: Hashable, size: int) -> None:
+        self.sharer = tenant
         self.size = size
         self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -54,20 +45,21 @@ class WorkRoom:
 
     def __init__(self, most: int) -> None:
         self._shares = Shares[_Request](most, most, _begin)
-        self._requests: dict[Sender, _Request] = {}
+        self._requests: dict[Hashable, _Request] = {}
 
     def __bool__(self) -> bool:
         """Whether anything has room, or waits for it."""
         return bool(self._shares or self._requests)
 
-    async def enter(self, sender: Sender, size: int) -> None:
-        """Wait for room for a request of ``size`` bytes, which has it until :meth:`leave`."""
+    async def enter(self, sender: Hashable, tenant: Hashable, size: int) -> None:
+        """Wait for room for a connection's request of ``size`` bytes, which has it until
+        :meth:`leave`. Tenants have shares, not addresses: those of a load balancer are one."""
         self.leave(sender)
-        request = self._requests[sender] = _Request(network_of(sender.host), size)
+        request = self._requests[sender] = _Request(tenant, size)
         self._shares.enter(request)
         await request.turn
 
-    def leave(self, sender: Sender) -> None:
+    def leave(self, sender: Hashable) -> None:
         """Take the room of a connection's request back, or its place in the line; does nothing if
         it has none."""
         request = self._requests.pop(sender, None)

@@ -9,14 +9,14 @@ from gateway.connections.shares import Lines, Shares
 class Entry:
     """Something of an address, that needs room."""
 
-    def __init__(self, network: str, size: int = 1) -> None:
-        self.network = network
+    def __init__(self, sharer: str, size: int = 1) -> None:
+        self.sharer = sharer
         self.size = size
 
 
 def test_addresses_take_turns() -> None:
     lines = Lines[Entry]()
-    a1, a2, b1, c1 = (Entry(network) for network in "aabc")
+    a1, a2, b1, c1 = (Entry(sharer) for sharer in "aabc")
     for each in (a1, a2, b1, c1):
         lines.add(each)
     lines.take(a1)

@@ -304,22 +304,31 @@ async def test_what_ends_before_it_is_answered_gives_its_room_back(worker: Worke
     assert worker.is_idle
 
 
-class Sender:
-    """A connection of an address."""
-
-    host = ONE
+async def test_tenants_at_one_address_have_shares_of_their_own() -> None:
+    room, connections = WorkRoom(100), [object() for _ in range(4)]
+    first, second, *others = connections
+    await room.enter(first, "User:alice", 40)
+    behind = asyncio.create_task(room.enter(second, "User:alice", 40))
+    for one in others:
+        await asyncio.wait_for(room.enter(one, "User:bob", 20), 60)
+    assert not behind.done()
+    room.leave(first)
+    await behind
+    for one in connections:
+        room.leave(one)
+    assert not room
 
 
 async def test_room_is_given_back_once_however_its_request_ends() -> None:
-    room, first, second = WorkRoom(100), Sender(), Sender()
-    await room.enter(first, 40)
-    waits = asyncio.create_task(room.enter(second, 40))
+    room, first, second = WorkRoom(100), object(), object()
+    await room.enter(first, ONE, 40)
+    waits = asyncio.create_task(room.enter(second, ONE, 40))
     await asyncio.sleep(0)
     assert not waits.done()
     waits.cancel()
     await asyncio.sleep(0)
     room.leave(second)
-    await room.enter(first, 50)
+    await room.enter(first, ONE, 50)
     room.leave(first)
     room.leave(first)
     assert not room
