@@ -79,6 +79,7 @@ LONGEST = (
     "tests/live/operations/test_traffic_totals.py",
     "tests/bench/test_wire.py",
     "tests/bench/test_tls.py",
+    "tests/bench/growth/test_connections.py",
     "tests/page/test_page_in_browser.py",
     "tests/spark/test_cluster.py",
     "tests/spark/test_compaction.py",

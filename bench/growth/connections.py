@@ -24,6 +24,7 @@ from bench import generators
 from bench.client import AnswerError, Client
 from bench.cores import Cores, place, running_on
 from bench.crowd import Crowd
+from bench.generators import GeneratorError
 from bench.growth.curves import APART, Figure, Kind, Sweep, Values, curves
 from bench.growth.plan import Plan, Say, climb
 from bench.subject import BROKER_SETTINGS, Subject, prepare_small
@@ -69,11 +70,12 @@ _CREATE_TOPICS: Final = 7
 _CLOSED_SECONDS: Final = 120.0
 _HELD_SECONDS: Final = 1_800.0
 _BROKER: Final = 1
+_LOG_LINES: Final = 20
 
 
 def measure(plan: Plan, say: Say) -> Sweep:
-    """Measure every size that the limit of open files allows. Raises GeneratorError, AnswerError,
-    or what a broker and a gateway raise."""
+    """Measure every size that the limit of open files allows. Raises GeneratorError (at the
+    first size; at a later one the sweep ends), AnswerError, BrokerError and TargetError."""
     notes: list[str] = []
     most = allow_open_files(max(plan.sizes) * DESCRIPTORS_A_CLIENT + _SPARE)
     sizes = possible(plan.sizes, (most - _SPARE) // DESCRIPTORS_A_CLIENT)
@@ -98,8 +100,15 @@ def measure(plan: Plan, say: Say) -> Sweep:
                 gateway_with_topic_ids(compiled=plan.compiled) as target,
             ):
                 target.start(broker.bootstrap_servers)
-                with running_on(cores.others):
-                    measured[size] = _point(prepare_small(target, directory), size, plan)
+                try:
+                    with running_on(cores.others):
+                        measured[size] = _point(prepare_small(target, directory), size, plan)
+                except GeneratorError as error:
+                    say("\n".join([*target.log().splitlines()[-_LOG_LINES:], str(error)]))
+                    if not measured:
+                        raise
+                    notes.append(f"{size:,} connections were not served to the end: {error}.")
+                    break
     return Sweep("connections", "connections", curves(FIGURES, measured), notes)
 
 

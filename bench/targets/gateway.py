@@ -102,6 +102,10 @@ class Gateway(Target):
         """The supervisor and its workers."""
         return with_descendants(self._running.process.command_pid)
 
+    def log(self) -> str:
+        """The whole output of the gateway."""
+        return self._running.log()
+
     def topic(self, stem: str) -> str:
         """A topic in a namespace, with a colon."""
         return f"{_NAMESPACE}:{self.name}-{stem}"

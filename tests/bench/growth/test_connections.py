@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from bench.generators import GeneratorError
+from bench.growth import connections
 from bench.growth.connections import FIGURES, allow_open_files, measure, possible
+from bench.growth.curves import Values
 from bench.growth.plan import Plan
+from bench.subject import Subject
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,26 @@ def test_the_soft_limit_is_raised(limits: tuple[int, int]) -> None:
     most = allow_open_files(300)
     assert most >= 300
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == most
+
+
+@pytest.mark.live
+@pytest.mark.long("measures")
+def test_a_size_that_fails_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway and clients that are real; the second size has a load that fails."""
+    real = connections._point
+
+    def point(subject: Subject, size: int, plan: Plan) -> Values:
+        if size == 40:
+            raise GeneratorError("crowd on port 1: a connection ended after 0 responses")
+        return real(subject, size, plan)
+
+    monkeypatch.setattr(connections, "_point", point)
+    said: list[str] = []
+    sweep = measure(Plan([20, 40, 80], 0.2, 60.0, compiled=False), said.append)
+    assert sweep.sizes == [20]
+    (note,) = sweep.notes
+    assert note.startswith("40 connections were not served to the end: crowd on port 1")
+    assert "ready: bench at" in "".join(said)
 
 
 @pytest.mark.live
