@@ -62,6 +62,10 @@ from gateway.traffic.log import TrafficLog, open_traffic_log
 log = logging.getLogger("gateway.processes.worker")
 
 REPORT_SECONDS = 1.0
+
+_HEARD_SECONDS: Final = 0.5
+"""Seconds after which counts are sent before all of them are added."""
+
 _UNUSABLE: Final = (
     AuthorizerError,
     CatalogTopicError,
@@ -169,13 +173,17 @@ class Worker:
     async def _collect_in_pieces(self) -> WorkerReport:
         """The counts since the last call, which are also added to the traffic log and the channel.
         Flows are added in pieces: clients wait meanwhile, and each client may have a thousand
-        flows."""
+        flows. If many clients come at once, each round between two pieces is long, too."""
         report, traffic_log = self._server.collect(), self._traffic_log
+        heard = time.monotonic()
         for start in range(0, len(report.flows), PIECE):
             flows = report.flows[start : start + PIECE]
             self._channel.count(flows)
             if traffic_log is not None:
                 traffic_log.add(flows, ())
+            if time.monotonic() - heard > _HEARD_SECONDS:
+                heard = time.monotonic()
+                self._channel.send_counts()
             await asyncio.sleep(0)
         if traffic_log is not None:
             traffic_log.add((), report.denials, report.policies, report.acls)

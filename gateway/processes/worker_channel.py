@@ -121,6 +121,12 @@ class WorkerChannel(asyncio.Protocol):
         """Add flows to the counts of the next report."""
         self._counts.add_flows(flows)
 
+    def send_counts(self) -> None:
+        """Send the counts so far, before their report: the supervisor hears that this worker does
+        not hang."""
+        if self._transport is not None and not self.full:
+            self._send_counts(self._transport)
+
     async def report(self, report: WorkerReport) -> None:
         """Send the counts and the state, a line per round of the event loop; if the supervisor does
         not read, the counts wait for a later report."""

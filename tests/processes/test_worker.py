@@ -24,6 +24,7 @@ from gateway.auth.exchange import CredentialsError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import TrafficLogSettings
 from gateway.policies.instance import PolicyError
+from gateway.processes import worker as worker_module
 from gateway.processes.observing import PIECE
 from gateway.processes.server import Server
 from gateway.processes.worker import Worker, process_gauges, raise_file_limit
@@ -184,13 +185,16 @@ async def test_clients_are_served_while_many_flows_are_added_up(
 
     def turn() -> None:
         """Note each round of the event loop."""
-        if bench.server.collected and not bench.requests():
+        if bench.server.collected and not reported():
             rounds.append(1)
         asyncio.get_running_loop().call_soon(turn)
 
+    def reported() -> bool:
+        return any(isinstance(message, State) for message in bench.messages)
+
     task = bench.start(log_in(tmp_path))
     turn()
-    await eventually(bench.requests, "the first report")
+    await eventually(reported, "the first report")
     assert len(rounds) >= 100
     bench.stopping.set()
     assert await bench.end_of(task) == exit_codes.OK
@@ -198,6 +202,22 @@ async def test_clients_are_served_while_many_flows_are_added_up(
     (path,) = tmp_path.iterdir()
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert sum(r["led_requests"] for r in records if r["kind"] == "flow") == bench.requests()
+
+
+async def test_the_supervisor_hears_of_counts_while_they_are_added_up(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If ten thousand clients come at once, each round of the event loop is long, and a worker that
+    said nothing for all of these rounds was killed."""
+    monkeypatch.setattr(worker_module, "_HEARD_SECONDS", 0.0)
+    bench.server.flows = 100 * PIECE
+    task = bench.start(None)
+    await eventually(lambda: State in map(type, bench.messages), "the first report")
+    before = bench.messages[: [*map(type, bench.messages)].index(State)]
+    assert sum(isinstance(message, Increments) for message in before) >= 100
+    bench.stopping.set()
+    assert await bench.end_of(task) == exit_codes.OK
+    assert bench.requests() == bench.server.collected * 100 * PIECE
 
 
 async def test_told_to_stop_while_starting(bench: Bench, tmp_path: Path) -> None:
