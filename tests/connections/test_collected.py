@@ -300,7 +300,7 @@ async def test_whatever_happens_the_bounds_hold_and_everybody_comes() -> None:
             left[holder] -= 1
         assert rooms.collected.total <= 16 * MIB
         for host in hosts:
-            assert rooms.collected._shares._by_network.get(host, 0) <= 8 * MIB
+            assert rooms.collected._shares._by_sharer.get(host, 0) <= 8 * MIB
     assert not any(left.values())
     assert rooms.is_empty
 
